@@ -1,0 +1,47 @@
+"""Learn who from how many: instance-level classifiers from bags with only the number of positives.
+
+Names are loaded on first use, so that ``import bagwise`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bagwise.assess.metrics import bag_error as bag_error
+    from bagwise.assess.metrics import instance_error as instance_error
+    from bagwise.assess.metrics import oracle_bag_error as oracle_bag_error
+    from bagwise.assess.metrics import proportion_error as proportion_error
+    from bagwise.bags import Bags as Bags
+    from bagwise.bags import bag_target as bag_target
+    from bagwise.data.oracles import BagOracle as BagOracle
+    from bagwise.ltf import LTF as LTF
+    from bagwise.stats.moments import BagMoments as BagMoments
+
+# Public name -> module that owns it, grouped by concept.
+_HOME = {
+    "Bags": "bags",
+    "bag_target": "bags",
+    "LTF": "ltf",
+    "BagOracle": "data.oracles",
+    "BagMoments": "stats.moments",
+    "bag_error": "assess.metrics",
+    "proportion_error": "assess.metrics",
+    "instance_error": "assess.metrics",
+    "oracle_bag_error": "assess.metrics",
+}
+
+__all__ = [*_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bagwise' has no attribute {name!r}")
+    value = getattr(import_module(f"bagwise.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
