@@ -1,0 +1,400 @@
+"""Bags in files: Parquet, CSV and Arrow in, the same out.
+
+Owns every byte that the house reads or writes as a table, and `whole_file`, by which any output appears
+complete or not at all. Refuses to guess: a missing, repeated or non-numeric column, an empty file and a file that
+is not what its name says are each one sentence that names the file. Only the columns that are needed are read.
+
+Vocabulary: a *source* is a file, a folder or a glob; its *files* have the same columns and are read in the order
+of their names, so the rows of one bag may lie in several of them.
+"""
+
+import difflib
+import glob
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bagwise.arrays import AnyArray, FloatArray, as_matrix
+from bagwise.bags import Bags, feature_columns
+from bagwise.errors import InvalidInputError, MissingExtraError
+
+__all__ = ["Rows", "read_bags", "read_rows", "source_files", "whole_file", "write_bags", "write_table"]
+
+_FORMATS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+    ".csv": "CSV",
+}
+_MAGIC = {"Parquet": b"PAR1", "Arrow": b"ARROW1"}
+_KNOWN = "Known are .parquet, .pq, .arrow, .feather, .ipc and .csv"
+# The row numbers that pandas leaves in files; a row number is never meant as a feature.
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")
+
+
+# ---------------------------------------------------------------------- bags
+
+
+def read_bags(
+    path: str | os.PathLike[str],
+    *,
+    bag: str = "bag",
+    count: str | None = None,
+    proportion: str | None = None,
+    features: Sequence[str] | None = None,
+) -> Bags:
+    """Bags from a Parquet, CSV or Arrow file, a folder of them, or a glob.
+
+    Parameters
+    ----------
+    path : file, folder or glob
+    bag : column with the bag ids
+    count, proportion : column with each bag's total, the same in all its rows; by default ``positives``
+    features : columns to learn from; by default the numeric ones but the bag, the total and ``label``
+
+    Examples
+    --------
+    >>> import bagwise as bw, tempfile, pathlib
+    >>> wards = pathlib.Path(tempfile.mkdtemp(), "wards.csv")
+    >>> _ = wards.write_text("ward,relapsed,age\\na,1,61\\na,1,44\\nb,0,52\\n")
+    >>> bw.read_bags(wards, bag="ward", count="relapsed")
+    Bags(2 bags, 3 rows, 1 feature; sizes 1 to 2, 33.3 % positive)
+    """
+    if count is None and proportion is None:
+        count = "positives"
+    if count is not None and proportion is not None:
+        raise InvalidInputError(
+            f"bags are read with one of count= and proportion=; got {count!r} and {proportion!r}."
+        )
+    total = count if count is not None else str(proportion)
+
+    def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
+        if bag == total:
+            raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
+        _refuse_missing([bag, total, *(features or ())], columns, file)
+        numeric = [name for name, is_number in columns.items() if is_number]
+        return [bag, total, *feature_columns(list(columns), numeric, bag, total, features)]
+
+    table = _read(path, wanted)
+    with _naming(path):
+        return Bags.from_frame(table, bag, count, proportion=proportion, features=table.column_names[2:])
+
+
+def write_bags(
+    bags: Bags,
+    path: str | os.PathLike[str],
+    *,
+    bag: str = "bag",
+    count: str = "positives",
+    labels: AnyArray | None = None,
+) -> None:
+    """Bags to a Parquet, CSV or Arrow file: the features, the bag's id and its total in each row.
+
+    Parameters
+    ----------
+    bags : Bags
+    path : the file; its ending says the format, and an existing file is replaced only by a complete one
+    bag, count : names of the two columns
+    labels : a further column ``label``, never a feature by default; optional
+
+    Examples
+    --------
+    >>> import bagwise as bw, tempfile, pathlib
+    >>> bags = bw.Bags.from_sizes([[0.0], [1.0]], sizes=[2], counts=[1])
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "bags.parquet")
+    >>> bw.write_bags(bags, file)
+    >>> bw.read_bags(file)
+    Bags(1 bag, 2 rows, 1 feature; size 2, 50.0 % positive)
+    """
+    arrow = _arrow("pyarrow")
+    names = bags.feature_names or tuple(f"x{j}" for j in range(bags.n_features))
+    extra = [bag, count, *(["label"] if labels is not None else [])]
+    if clash := [name for name in extra if (*names, *extra).count(name) > 1]:
+        raise InvalidInputError(
+            f"column names must be distinct; {clash[0]!r} stands more than once. "
+            "Pass other names as bag= and count=."
+        )
+    of_row = bags.row_bags()
+    columns: dict[str, AnyArray] = {name: bags.X[:, j] for j, name in enumerate(names)}
+    columns |= {bag: bags.ids[of_row], count: bags.counts[of_row]}
+    if labels is not None:
+        columns["label"] = labels
+    try:
+        table = arrow.table(columns)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+        raise InvalidInputError(
+            f"ids that go into a file must be all text or all integers; {_first_line(error)}."
+        ) from None
+    write_table(table, path)
+
+
+# ---------------------------------------------------------------------- rows without totals
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows to predict: the table as it came, and its features as a matrix."""
+
+    table: Any
+    X: FloatArray
+
+    def with_columns(self, columns: Mapping[str, AnyArray]) -> Any:
+        """The table with further columns on the right; those of the same name are replaced."""
+        arrow = _arrow("pyarrow")
+        table = self.table.drop_columns([name for name in columns if name in self.table.column_names])
+        for name, values in columns.items():
+            table = table.append_column(name, arrow.array(values))
+        return table
+
+
+def read_rows(
+    path: str | os.PathLike[str], features: Sequence[str] | None, *, ignore: Sequence[str] = ()
+) -> Rows:
+    """All columns of a source, and the features among them by name, wherever they stand.
+
+    Without names the features are the numeric columns but those to ignore and ``label``.
+    """
+    chosen: list[str] = []
+
+    def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
+        if not chosen:
+            skip = {*ignore, "label"}
+            chosen.extend(features or [n for n, is_number in columns.items() if is_number and n not in skip])
+        _refuse_missing(chosen, columns, file)
+        if text := [name for name in chosen if not columns[name]]:
+            raise InvalidInputError(
+                f"{file}: features must be numeric; column {text[0]!r} is not. Encode it as numbers."
+            )
+        if not chosen:
+            raise InvalidInputError(f"{file} must have numeric columns; it has {_listed(columns)}.")
+        return list(columns)
+
+    table = _read(path, wanted)
+    arrays = []
+    for name in chosen:
+        if nulls := table[name].null_count:
+            raise InvalidInputError(
+                f"{path}: column {name!r} must have no missing values; got {nulls}. "
+                "Fill them or drop those rows."
+            )
+        arrays.append(table[name].to_numpy())
+    single = all(array.dtype == np.float32 for array in arrays)
+    X = np.empty((table.num_rows, len(chosen)), np.float32 if single else np.float64)
+    for j, array in enumerate(arrays):
+        X[:, j] = array
+    with _naming(path):
+        return Rows(table, as_matrix(X, what="the features", column_names=tuple(chosen)))
+
+
+# ---------------------------------------------------------------------- files
+
+
+def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files of a source in the order of their names, without hidden ones and those that begin with ``_``."""
+    text = os.fspath(path)
+    place = Path(text)
+    if place.is_file():
+        found = [place]
+    elif place.is_dir():
+        inside = (file for file in place.rglob("*") if file.is_file() and file.suffix.lower() in _FORMATS)
+        found = sorted(
+            file for file in inside if not re.search(r"(^|/)[._]", file.relative_to(place).as_posix())
+        )
+        if not found:
+            raise InvalidInputError(f"folder {text} must hold tables; it has none. {_KNOWN}.")
+    elif glob.has_magic(text):
+        found = sorted(file for file in map(Path, glob.glob(text, recursive=True)) if file.is_file())
+        if not found:
+            raise InvalidInputError(f"pattern {text} must match at least one file; it matches none.")
+    else:
+        raise InvalidInputError(f"file {text} must exist; there is none.{_near_files(place)}")
+    for file in found:
+        _format_of(file)
+    return tuple(found)
+
+
+def write_table(table: Any, path: str | os.PathLike[str]) -> None:
+    """An Arrow table to a file whose ending says the format, complete or not at all."""
+    file = Path(path)
+    kind = _format_of(file)
+    with whole_file(file) as draft:
+        if kind == "Parquet":
+            _arrow("pyarrow.parquet").write_table(table, draft)
+        elif kind == "Arrow":
+            _arrow("pyarrow.feather").write_feather(table, str(draft))
+        else:
+            _arrow("pyarrow.csv").write_csv(table, draft)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A draft beside the file that takes its place at the end; after an error nothing has changed."""
+    file = Path(path)
+    if file.is_dir():
+        raise InvalidInputError(f"{file} must be a file to write; it is a folder. Add a file name.")
+    if not file.parent.is_dir():
+        raise InvalidInputError(f"folder {file.parent} must exist to write {file.name}; make it first.")
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        draft.touch(exist_ok=False)
+        yield draft
+        os.replace(draft, file)
+    except OSError as error:
+        raise InvalidInputError(
+            f"{file} must be writable; {error.strerror or _first_line(error)}. Choose another place."
+        ) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _read(path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Path], list[str]]) -> Any:
+    """The columns that ``wanted`` picks, of all files of a source, as one Arrow table with rows."""
+    arrow = _arrow("pyarrow")
+    tables: list[Any] = []
+    for file in source_files(path):
+        try:
+            opened = _open(file)
+            columns = opened.columns(arrow)
+            names = tables[0].column_names if tables else wanted(columns, file)
+            _refuse_missing(names, columns, file)
+            tables.append(opened.read(names))
+        except (arrow.ArrowException, OSError) as error:
+            raise InvalidInputError(
+                f"{file} must be a readable {_format_of(file)} file; {_first_line(error)}."
+            ) from None
+    try:
+        table = tables[0] if len(tables) == 1 else arrow.concat_tables(tables, promote_options="permissive")
+    except arrow.ArrowException as error:
+        raise InvalidInputError(
+            f"{path}: all files must have columns of the same types; {_first_line(error)}."
+        ) from None
+    if table.num_rows == 0:
+        raise InvalidInputError(
+            f"{path} must have rows; it has only columns ({_listed(table.column_names)})."
+        )
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A file whose columns are known before its rows are read."""
+
+    file: Path
+    schema: Any
+    read: Callable[[list[str]], Any]
+
+    def columns(self, arrow: Any) -> dict[str, bool]:
+        """Name of each column, and whether it is numeric; the row numbers of pandas are left out."""
+        types = arrow.types
+        columns: dict[str, bool] = {}
+        for field in self.schema:
+            if field.name in columns:
+                raise InvalidInputError(
+                    f"{self.file}: column names must be distinct; {field.name!r} stands more than once. "
+                    "Rename one of them."
+                )
+            if field.name.strip() == "":
+                raise InvalidInputError(
+                    f"{self.file}: each column must have a name; column {len(columns) + 1} has none. "
+                    "Name it, or drop it if it holds row numbers (in pandas: index=False)."
+                )
+            if _PANDAS_INDEX.fullmatch(field.name):
+                continue
+            kind = field.type
+            columns[field.name] = bool(
+                types.is_integer(kind)
+                or types.is_floating(kind)
+                or types.is_decimal(kind)
+                or types.is_boolean(kind)
+            )
+        return columns
+
+
+def _open(file: Path) -> _Opened:
+    """A file by its ending, after a look at its first bytes."""
+    kind = _format_of(file)
+    with open(file, "rb") as stream:
+        head = stream.read(8)
+    if not head:
+        raise InvalidInputError(f"{file} must hold a table; it is empty (0 bytes).")
+    if kind == "Parquet":
+        if not head.startswith(_MAGIC[kind]):
+            raise InvalidInputError(
+                f"{file} must be a Parquet file; it begins with {head[:4]!r}, not b'PAR1'."
+            )
+        parquet = _arrow("pyarrow.parquet").ParquetFile(file)
+        return _Opened(file, parquet.schema_arrow, lambda names: parquet.read(columns=names).select(names))
+    if kind == "Arrow":
+        ipc = _arrow("pyarrow.ipc")
+        if head.startswith(_MAGIC[kind]):
+            table = ipc.open_file(str(file)).read_all()
+        else:
+            with open(file, "rb") as stream:
+                table = ipc.open_stream(stream).read_all()
+        return _Opened(file, table.schema, table.select)
+    csv = _arrow("pyarrow.csv")
+    table = csv.read_csv(file)
+    return _Opened(file, table.schema, table.select)
+
+
+def _format_of(file: Path) -> str:
+    if file.suffix.lower() not in _FORMATS:
+        raise InvalidInputError(
+            f"the ending of {file} must say its format; got {file.suffix or 'none'!r}. {_KNOWN}."
+        )
+    return _FORMATS[file.suffix.lower()]
+
+
+def _arrow(module: str) -> Any:
+    """A module of pyarrow, on first use."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError("pyarrow", "files", "reading and writing tables") from None
+
+
+def _refuse_missing(wanted: Sequence[str], columns: Mapping[str, bool], file: Path) -> None:
+    for name in wanted:
+        if name not in columns:
+            near = difflib.get_close_matches(name, columns, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise InvalidInputError(
+                f"{file}: column {name!r} must exist; there are {_listed(columns)}.{hint}"
+            )
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever is refused inside is refused in the name of the source."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{os.fspath(path)}: {error}") from None
+
+
+def _listed(names: Sequence[str] | Mapping[str, bool]) -> str:
+    """Names with commas; of many, the first dozen."""
+    names = list(names)
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return ", ".join(names[:12]) + more
+
+
+def _near_files(place: Path) -> str:
+    if not place.parent.is_dir():
+        return f" Its folder {place.parent} does not exist either."
+    near = difflib.get_close_matches(place.name, [file.name for file in place.parent.iterdir()], n=1)
+    return f" Did you mean {place.with_name(near[0])}?" if near else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
