@@ -1,11 +1,12 @@
 """Bags in files: Parquet, CSV and Arrow in, the same out.
 
 Owns every byte that the house reads or writes as a table, and `whole_file`, by which any output appears
-complete or not at all. Refuses to guess: a missing, repeated or non-numeric column, an empty file and a file that
-is not what its name says are each one sentence that names the file. Only the columns that are needed are read.
+complete or not at all. Refuses to guess: a missing, repeated or non-numeric column, an empty file and a
+file that is not what its name says are each one sentence that names the file. Only the columns that are
+needed are read.
 
-Vocabulary: a *source* is a file, a folder or a glob; its *files* have the same columns and are read in the order
-of their names, so the rows of one bag may lie in several of them.
+Vocabulary: a *source* is a file, a folder or a glob; its *files* have the same columns and are read in the
+order of their names, so the rows of one bag may lie in several of them.
 """
 
 import difflib
@@ -83,7 +84,8 @@ def read_bags(
             raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
         _refuse_missing([bag, total, *(features or ())], columns, file)
         numeric = [name for name, is_number in columns.items() if is_number]
-        return [bag, total, *feature_columns(list(columns), numeric, bag, total, features)]
+        with _naming(file):
+            return [bag, total, *feature_columns(list(columns), numeric, bag, total, features)]
 
     table = _read(path, wanted)
     with _naming(path):
@@ -200,7 +202,7 @@ def read_rows(
 
 
 def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The files of a source in the order of their names, without hidden ones and those that begin with ``_``."""
+    """The files of a source in the order of their names; hidden ones and ``_…`` are left out."""
     text = os.fspath(path)
     place = Path(text)
     if place.is_file():
@@ -261,10 +263,14 @@ def _read(path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Pa
     """The columns that ``wanted`` picks, of all files of a source, as one Arrow table with rows."""
     arrow = _arrow("pyarrow")
     tables: list[Any] = []
+    empty: list[str] = []
     for file in source_files(path):
         try:
             opened = _open(file)
             columns = opened.columns(arrow)
+            if opened.n_rows == 0:  # an empty part of a folder says nothing, not even the types of a CSV file
+                empty.append(f"{file} must have rows; it has only columns ({_listed(columns)}).")
+                continue
             names = tables[0].column_names if tables else wanted(columns, file)
             _refuse_missing(names, columns, file)
             tables.append(opened.read(names))
@@ -272,17 +278,14 @@ def _read(path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Pa
             raise InvalidInputError(
                 f"{file} must be a readable {_format_of(file)} file; {_first_line(error)}."
             ) from None
+    if not tables:
+        raise InvalidInputError(empty[0])
     try:
-        table = tables[0] if len(tables) == 1 else arrow.concat_tables(tables, promote_options="permissive")
+        return tables[0] if len(tables) == 1 else arrow.concat_tables(tables, promote_options="permissive")
     except arrow.ArrowException as error:
         raise InvalidInputError(
             f"{path}: all files must have columns of the same types; {_first_line(error)}."
         ) from None
-    if table.num_rows == 0:
-        raise InvalidInputError(
-            f"{path} must have rows; it has only columns ({_listed(table.column_names)})."
-        )
-    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +294,7 @@ class _Opened:
 
     file: Path
     schema: Any
+    n_rows: int
     read: Callable[[list[str]], Any]
 
     def columns(self, arrow: Any) -> dict[str, bool]:
@@ -333,7 +337,8 @@ def _open(file: Path) -> _Opened:
                 f"{file} must be a Parquet file; it begins with {head[:4]!r}, not b'PAR1'."
             )
         parquet = _arrow("pyarrow.parquet").ParquetFile(file)
-        return _Opened(file, parquet.schema_arrow, lambda names: parquet.read(columns=names).select(names))
+        read = lambda names: parquet.read(columns=names).select(names)
+        return _Opened(file, parquet.schema_arrow, parquet.metadata.num_rows, read)
     if kind == "Arrow":
         ipc = _arrow("pyarrow.ipc")
         if head.startswith(_MAGIC[kind]):
@@ -341,10 +346,10 @@ def _open(file: Path) -> _Opened:
         else:
             with open(file, "rb") as stream:
                 table = ipc.open_stream(stream).read_all()
-        return _Opened(file, table.schema, table.select)
+        return _Opened(file, table.schema, table.num_rows, table.select)
     csv = _arrow("pyarrow.csv")
     table = csv.read_csv(file)
-    return _Opened(file, table.schema, table.select)
+    return _Opened(file, table.schema, table.num_rows, table.select)
 
 
 def _format_of(file: Path) -> str:
