@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from bagwise.assess.metrics import proportion_error as proportion_error
     from bagwise.bags import Bags as Bags
     from bagwise.bags import bag_target as bag_target
+    from bagwise.data.io import read_bags as read_bags
+    from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
     from bagwise.ltf import LTF as LTF
     from bagwise.stats.moments import BagMoments as BagMoments
@@ -25,6 +27,8 @@ _HOME = {
     "bag_target": "bags",
     "LTF": "ltf",
     "BagOracle": "data.oracles",
+    "read_bags": "data.io",
+    "write_bags": "data.io",
     "BagMoments": "stats.moments",
     "bag_error": "assess.metrics",
     "proportion_error": "assess.metrics",

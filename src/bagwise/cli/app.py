@@ -1,0 +1,237 @@
+"""The commands. Each reads its input, calls one public function and prints the outcome."""
+
+import inspect
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bagwise.errors import InvalidInputError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Learn who from how many: a classifier of rows from bags with only the number of positives.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Data may be Parquet, CSV or Arrow files, or folders or globs of them. "
+    "Each command has --help with an example.",
+)
+
+
+class Learner(StrEnum):
+    """The learners by the names that the program gives them."""
+
+    logistic = "logistic"
+    spectral = "spectral"
+
+
+_CLASSES = {Learner.logistic: "BagLogisticRegression", Learner.spectral: "SpectralLTF"}
+
+Data = Annotated[str, typer.Argument(help="File, folder or glob of files with one row per instance.")]
+BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
+CountColumn = Annotated[
+    str, typer.Option("--count", help="Column with the number of positives of each row's bag.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; replaced only when complete.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from bagwise import __version__
+
+        print(f"bagwise {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example: bagwise sample --features 10 --size 10 --count 8 --bags 2000 -o train.parquet")
+def sample(
+    output: Output,
+    features: Annotated[int, typer.Option(min=1, help="Number of features.")] = 10,
+    size: Annotated[int, typer.Option(min=1, help="Rows per bag.")] = 10,
+    count: Annotated[int, typer.Option(min=0, help="Positives per bag.")] = 8,
+    bags: Annotated[int, typer.Option(min=1, help="Number of bags.")] = 2000,
+    offset: Annotated[float, typer.Option(help="Offset of the threshold; its normal has length 1.")] = 0.0,
+    random_mean: Annotated[bool, typer.Option("--random-mean", help="Draw the mean too, not 0.")] = False,
+    flip: Annotated[float, typer.Option(min=0.0, max=0.5, help="Share of labels that are flipped.")] = 0.0,
+    with_labels: Annotated[
+        bool, typer.Option("--with-labels", help="Add the true label of each row.")
+    ] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Draw bags from a random linear threshold under a random Gaussian.
+
+    The columns are x0, x1, …, bag, positives, and label if asked for.
+    """
+    import numpy as np
+
+    from bagwise import write_bags
+    from bagwise.data.oracles import random_oracle
+
+    rng = np.random.default_rng(seed)
+    oracle = random_oracle(
+        features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip
+    )
+    drawn = oracle.sample(bags, rng)
+    write_bags(drawn, output, labels=oracle.ltf.predict(drawn.X) if with_labels else None)
+    result = {
+        "n_bags": drawn.n_bags,
+        "n_rows": drawn.n_rows,
+        "n_features": drawn.n_features,
+        "normal": oracle.ltf.normal.tolist(),
+        "offset": float(oracle.ltf.offset),
+        "output": str(output),
+    }
+    _say(result, f"Drew {drawn}\nWrote {output}", as_json)
+
+
+@app.command(epilog="Example: bagwise fit train.parquet --bag ward --count relapsed -o model.json")
+def fit(
+    data: Data,
+    output: Output,
+    bag: BagColumn = "bag",
+    count: CountColumn = "positives",
+    model: Annotated[Learner, typer.Option(help="What to fit.")] = Learner.logistic,
+    columns: Annotated[
+        str | None, typer.Option(help="Features, with commas. Default: the numeric columns.")
+    ] = None,
+    C: Annotated[str | None, typer.Option("--C", help="Inverse penalty: a number, or auto.")] = None,
+    label_noise: Annotated[
+        bool, typer.Option("--label-noise", help="Labels may be flipped: estimate it.")
+    ] = False,
+    no_intercept: Annotated[
+        bool, typer.Option("--no-intercept", help="A threshold through the origin.")
+    ] = False,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a linear threshold from bags and save it as JSON."""
+    import bagwise as bw
+
+    bags = bw.read_bags(
+        data, bag=bag, count=count, features=columns.split(",") if columns is not None else None
+    )
+    settings: dict[str, Any] = {}
+    if C is not None:
+        settings["C"] = _penalty(C)
+    if label_noise:
+        settings["label_noise"] = True
+    if no_intercept:
+        settings["fit_intercept"] = False
+    learner = _learner(model, settings, seed)
+    with _working(f"Fitting {type(learner).__name__} to {bags}"):
+        learner.fit(bags)
+    bw.save(learner, output)
+    result = {
+        "model": type(learner).__name__,
+        "n_bags": bags.n_bags,
+        "n_rows": bags.n_rows,
+        "features": list(bags.feature_names or ()),
+        "coef": learner.ltf_.normal.tolist(),
+        "intercept": float(learner.ltf_.offset),
+        "ambiguous": bool(learner.ambiguous_),
+        "bag_error": float(bw.bag_error(learner, bags)),
+        "proportion_error": float(bw.proportion_error(learner, bags)),
+        "output": str(output),
+    }
+    text = (
+        f"Fitted {result['model']} to {bags}\n"
+        f"Bags whose predicted count is wrong: {100 * result['bag_error']:.1f} %; "
+        f"mean error of a proportion: {result['proportion_error']:.3f}\n"
+        f"Wrote {output}"
+    )
+    _say(result, text, as_json)
+
+
+@app.command(epilog="Example: bagwise predict model.json rows.parquet -o predicted.parquet")
+def predict(
+    model: Annotated[Path, typer.Argument(help="Model that fit wrote.")],
+    rows: Annotated[str, typer.Argument(help="File, folder or glob with the rows to predict.")],
+    output: Output,
+    as_json: AsJson = False,
+) -> None:
+    """Add prediction and probability to rows, which need no bags and no totals."""
+    import bagwise as bw
+    from bagwise.data.io import read_rows, write_table
+
+    learner = bw.load(model)
+    names = getattr(learner, "feature_names_in_", None)
+    added = ("prediction", "probability")
+    table = read_rows(
+        rows, None if names is None else [str(name) for name in names], ignore=("bag", "positives", *added)
+    )
+    if table.X.shape[1] != learner.n_features_in_:
+        raise InvalidInputError(
+            f"{rows}: rows must have the {learner.n_features_in_} features of {model}; "
+            f"got {table.X.shape[1]} numeric columns. Leave the others out."
+        )
+    predicted = learner.predict(table.X)
+    columns = {"prediction": predicted}
+    if hasattr(learner, "predict_proba"):
+        columns["probability"] = learner.predict_proba(table.X)[:, 1]
+    write_table(table.with_columns(columns), output)
+    result = {"n_rows": len(predicted), "n_positive": int((predicted == 1).sum()), "output": str(output)}
+    _say(
+        result,
+        f"Predicted {result['n_rows']:,} rows, {result['n_positive']:,} of them positive\nWrote {output}",
+        as_json,
+    )
+
+
+# ---------------------------------------------------------------------- what the commands share
+
+
+def _learner(name: Learner, settings: dict[str, Any], seed: int) -> Any:
+    """An unfitted learner; an option that it does not have is refused, the seed goes to those that draw."""
+    import bagwise as bw
+
+    made = getattr(bw, _CLASSES[name])
+    accepted = inspect.signature(made).parameters
+    options = {"C": "--C", "label_noise": "--label-noise", "fit_intercept": "--no-intercept"}
+    if strange := [options[setting] for setting in settings if setting not in accepted]:
+        raise InvalidInputError(
+            f"{strange[0]} must belong to the model; --model {name} does not have it. Leave it out."
+        )
+    if "random_state" in accepted:
+        settings = settings | {"random_state": seed}
+    return made(**settings)
+
+
+def _penalty(text: str) -> float | str:
+    """The value of --C."""
+    if text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInputError(f"--C must be a number above 0 or auto; got {text!r}.") from None
+
+
+@contextmanager
+def _working(what: str) -> Iterator[None]:
+    """A line on standard error while something takes its time, if someone watches."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def _say(result: dict[str, Any], text: str, as_json: bool) -> None:
+    print(json.dumps(result, allow_nan=False) if as_json else text)
