@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
     from bagwise.ltf import LTF as LTF
+    from bagwise.persist import load as load
+    from bagwise.persist import save as save
     from bagwise.stats.moments import BagMoments as BagMoments
 
 # Public name -> module that owns it, grouped by concept.
@@ -30,6 +32,8 @@ _HOME = {
     "read_bags": "data.io",
     "write_bags": "data.io",
     "BagMoments": "stats.moments",
+    "save": "persist",
+    "load": "persist",
     "bag_error": "assess.metrics",
     "proportion_error": "assess.metrics",
     "instance_error": "assess.metrics",

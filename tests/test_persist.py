@@ -1,0 +1,162 @@
+"""Models in files: what comes back is what went, and no file can do harm."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bagwise as bw
+from bagwise.errors import InvalidInputError
+
+
+def saved(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    file = tmp_path / "m.json"
+    bw.save(bw.LTF([1.0, -2.5, 0.1], 0.3), file)
+    return file, json.loads(file.read_text())
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(InvalidInputError) as error:
+        bw.load(file)
+    text = str(error.value)
+    assert text.startswith(f"{file} must be a model that bagwise saved; ") and "\n" not in text
+    assert len(text) < 400 + len(str(file))
+    return text
+
+
+@given(
+    normal=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20),
+    offset=st.floats(allow_nan=False, allow_infinity=False),
+)
+def test_an_ltf_comes_back_to_the_last_bit(
+    tmp_path_factory: pytest.TempPathFactory, normal: list[float], offset: float
+) -> None:
+    file = tmp_path_factory.mktemp("m") / "m.json"
+    bw.save(bw.LTF(normal, offset), file)
+    assert bw.load(file) == bw.LTF(normal, offset)
+
+
+def test_a_file_says_where_it_comes_from(tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    bw.save(bw.LTF([1.0]), file, provenance={"data": "train.parquet"})
+    document = json.loads(file.read_text())
+    assert {"bagwise", "numpy", "scikit-learn", "python", "data"} <= document["provenance"].keys()
+    assert document["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "it is empty."),
+        (b" \n", "it is empty."),
+        (b"\x80\x04K\x01.", "it is not text."),
+        (b"{", "it is not JSON"),
+        (b"[1]", 'its entry "format" is not'),
+        (b"{}", 'its entry "format" is not'),
+        (b"[" * 100_000, "it is nested too deeply."),
+        (b"1" * 5_000, "it holds what no model has"),
+        (b'{"a": NaN}', "it holds what no model has (the constant NaN)."),
+        (b'{"a": 1, "a": 2}', "it holds what no model has (an entry that stands twice)."),
+    ],
+)
+def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+    file = tmp_path / "m.json"
+    file.write_bytes(content)
+    assert sentence in refusal(file)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "it cannot be read (No such file or directory)." in refusal(tmp_path / "none.json")
+    assert "it cannot be read (Is a directory)." in refusal(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (("version",), 2, "it is of version 2 and this bagwise reads up to 1: install a newer bagwise."),
+        (("version",), True, "its version is True, not a number from 1."),
+        (("version",), "1", "its version is '1', not a number from 1."),
+        (("class",), "os.system", "its class is 'os.system', not one of LTF"),
+        (("class",), ["LTF"], "its class is ['LTF'], not one of LTF"),
+        (("more",), 1, "its entries are ['class', 'fields', 'format', 'more', "),
+        (("fields",), [1], "its fields are [1], not an object."),
+        (("fields", "__class__"), 1, "its field '__class__' is unknown to this version."),
+        (("fields", "normal"), None, "its field 'normal' holds None, not a list."),
+        (("fields", "normal"), [], "its field 'normal' has 0 entries, not at least 1."),
+        (("fields", "normal"), [[1.0]], "its field 'normal' holds [1.0], not float."),
+        (("fields", "normal"), [True], "its field 'normal' holds True, not float."),
+        (("fields", "normal"), ["1"], "its field 'normal' holds '1', not float."),
+        (("fields", "offset"), 10**400, "which is out of range."),
+        (("fields", "offset"), [0.0], "its field 'offset' holds [0.0], not float."),
+    ],
+)
+def test_a_model_that_was_tampered_with_is_refused(
+    tmp_path: Path, place: tuple[str, ...], value: Any, sentence: str
+) -> None:
+    file, document = saved(tmp_path)
+    inner = document
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    file.write_text(json.dumps(document))
+    assert sentence in refusal(file)
+
+
+def test_numbers_that_overflow_are_refused(tmp_path: Path) -> None:
+    file, _ = saved(tmp_path)
+    file.write_text(file.read_text().replace("-2.5", "1e999"))
+    assert "its field 'normal' holds inf, which is out of range." in refusal(file)
+
+
+def test_a_missing_field_is_refused(tmp_path: Path) -> None:
+    file, document = saved(tmp_path)
+    del document["fields"]["offset"]
+    file.write_text(json.dumps(document))
+    assert "its field 'offset' is missing." in refusal(file)
+
+
+def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    with open(file, "wb") as stream:
+        stream.truncate(2**40)  # sparse: takes no room
+    assert "it is larger than 268,435,456 bytes." in refusal(file)
+
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+)
+
+
+@given(data=st.data(), value=anything)
+def test_any_value_anywhere_is_loaded_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, value: Any
+) -> None:
+    file, document = saved(tmp_path_factory.mktemp("m"))
+    part = data.draw(st.sampled_from([document, document["fields"], document["parameters"]]))
+    part[data.draw(st.sampled_from([*part, "new"]))] = value
+    file.write_text(json.dumps(document))
+    try:
+        assert isinstance(bw.load(file), bw.LTF)
+    except InvalidInputError as error:
+        assert "\n" not in str(error)
+
+
+def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"must be one of LTF.*; got dict"):
+        bw.save({}, tmp_path / "m.json")
+
+    class LTF:
+        normal = np.ones(1)
+        offset = 0.0
+
+    with pytest.raises(InvalidInputError, match=r"must be one of LTF.*; got LTF"):
+        bw.save(LTF(), tmp_path / "m.json")
+    with pytest.raises(InvalidInputError, match=r"folder .* must exist"):
+        bw.save(bw.LTF([1.0]), tmp_path / "no" / "m.json")
+    assert not any(tmp_path.iterdir())
