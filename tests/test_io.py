@@ -125,9 +125,7 @@ def test_row_numbers_of_pandas_are_no_features(tmp_path: Path) -> None:
     assert "__index_level_0__" in pq.read_schema(tmp_path / "p.parquet").names
     assert read_bags(tmp_path / "p.parquet").feature_names == ("x",)
     frame.to_csv(tmp_path / "p.csv")
-    with pytest.raises(
-        InvalidInputError, match=r"each column must have a name; column 1 has none.*index=False"
-    ):
+    with pytest.raises(InvalidInputError, match=r"each column must have a name; column 1 has none.*index=False"):
         read_bags(tmp_path / "p.csv")
 
 
@@ -219,9 +217,7 @@ def test_rows_that_cannot_be_predicted_are_refused(
         ("b.txt", b"bag,positives,x\n1,1,0\n", "must say its format; got '.txt'."),
     ],
 )
-def test_a_file_that_holds_no_bags_is_refused_by_name(
-    tmp_path: Path, name: str, content: bytes, sentence: str
-) -> None:
+def test_a_file_that_holds_no_bags_is_refused_by_name(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidInputError) as error:
         read_bags(tmp_path / name)

@@ -36,9 +36,7 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
             "For one feature use X.reshape(-1, 1)."
         )
     if matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        raise InvalidInputError(
-            f"{what} must have at least one row and one feature; got shape {matrix.shape}."
-        )
+        raise InvalidInputError(f"{what} must have at least one row and one feature; got shape {matrix.shape}.")
     if matrix.dtype.kind == "c":
         raise InvalidInputError(
             f"{what} must be real; got complex numbers. Pass real and imaginary parts as two columns."

@@ -107,9 +107,7 @@ class Bags:
         sizes = _integers(sizes, "sizes")
         if len(sizes) and sizes.min() < 1:
             at = int(np.argmin(sizes))
-            raise InvalidInputError(
-                f"sizes must be at least 1; got {sizes[at]} in bag {at}. Leave empty bags out."
-            )
+            raise InvalidInputError(f"sizes must be at least 1; got {sizes[at]} in bag {at}. Leave empty bags out.")
         if sizes.sum() != len(X):
             raise InvalidInputError(
                 f"sizes must add up to the number of rows; got {sizes.sum()} for {len(X)} rows. Each row "
@@ -158,14 +156,11 @@ class Bags:
         table = nw.from_native(frame, eager_only=True)
         names = feature_columns(table.columns, _numeric_columns(table), bag, total, features)
         if len(table) == 0:
-            raise InvalidInputError(
-                f"a table of bags must have rows; got none (columns {', '.join(table.columns)})."
-            )
+            raise InvalidInputError(f"a table of bags must have rows; got none (columns {', '.join(table.columns)}).")
         for column in (bag, total, *names):
             if (nulls := int(table[column].null_count())) > 0:
                 raise InvalidInputError(
-                    f"column {column!r} must have no missing values; got {nulls}. Fill them or drop their "
-                    "bags."
+                    f"column {column!r} must have no missing values; got {nulls}. Fill them or drop their bags."
                 )
         X = as_matrix(_matrix(table, names), what="the features", column_names=names)
         group = _group(_id_array(table[bag].to_numpy(), len(X)))
@@ -183,9 +178,7 @@ class Bags:
         X = as_matrix(X, column_names=names)
         y = np.asarray(y)
         if len(y) != len(X):
-            raise InvalidInputError(
-                f"X and y must have one record per row; got {len(X)} rows and {len(y)} records."
-            )
+            raise InvalidInputError(f"X and y must have one record per row; got {len(X)} rows and {len(y)} records.")
         group = _group(_id_array(y["bag"], len(X)))
         sizes, counts = group.constant(y["size"], "size"), group.constant(y["count"], "count")
         if (cut := np.flatnonzero(sizes != group.sizes)).size:
@@ -295,9 +288,7 @@ class Bags:
             sizes = self.sizes[chosen]
             ends = np.cumsum(sizes)
             rows = np.repeat(self.starts[chosen] - (ends - sizes), sizes) + np.arange(sizes.sum())
-        return Bags(
-            self.X[rows], self.sizes[chosen], self.counts[chosen], self.ids[chosen], self.feature_names
-        )
+        return Bags(self.X[rows], self.sizes[chosen], self.counts[chosen], self.ids[chosen], self.feature_names)
 
     def _indices(self, key: Any) -> IntArray:
         """Bag numbers selected by an integer, a mask or an array of integers."""
@@ -306,9 +297,7 @@ class Bags:
         index = np.atleast_1d(np.asarray(key))
         if index.dtype == bool:
             if index.shape != (self.n_bags,):
-                raise InvalidInputError(
-                    f"a mask must have one entry per bag ({self.n_bags}); got shape {index.shape}."
-                )
+                raise InvalidInputError(f"a mask must have one entry per bag ({self.n_bags}); got shape {index.shape}.")
             return np.flatnonzero(index)
         if index.size == 0:
             return np.zeros(0, np.int64)
@@ -317,9 +306,7 @@ class Bags:
                 f"bags are selected by a slice, a mask or integers; got {index.dtype} of shape {index.shape}."
             )
         if index.min() < -self.n_bags or index.max() >= self.n_bags:
-            raise InvalidInputError(
-                f"bag numbers must lie in 0..{self.n_bags - 1}; got {index.min()}..{index.max()}."
-            )
+            raise InvalidInputError(f"bag numbers must lie in 0..{self.n_bags - 1}; got {index.min()}..{index.max()}.")
         chosen: IntArray = np.arange(self.n_bags)[index]
         return chosen
 
@@ -519,8 +506,7 @@ def _refuse_repeated(ids: AnyArray) -> None:
     if len(distinct) != len(ids):
         b = int(np.argmax(np.bincount(codes)))
         raise InvalidInputError(
-            f"each bag must have an id of its own; got {_shown(distinct[b])} more than once. Rename one of "
-            "them."
+            f"each bag must have an id of its own; got {_shown(distinct[b])} more than once. Rename one of them."
         )
 
 
@@ -530,9 +516,7 @@ def _refuse_repeated(ids: AnyArray) -> None:
 def _values_by_bag(ids: AnyArray, counts: Any, proportions: Any) -> AnyArray:
     """The given counts or proportions in the order of ``ids``."""
     if (counts is None) == (proportions is None):
-        raise InvalidInputError(
-            "exactly one of counts= and proportions= must be given: the total of each bag."
-        )
+        raise InvalidInputError("exactly one of counts= and proportions= must be given: the total of each bag.")
     what, values = ("counts", counts) if counts is not None else ("proportions", proportions)
     if hasattr(values, "index") and hasattr(values, "to_dict"):  # a pandas Series, by its index
         values = values.to_dict()
@@ -548,9 +532,7 @@ def _values_by_bag(ids: AnyArray, counts: Any, proportions: Any) -> AnyArray:
     try:
         order = np.argsort(ids, kind="stable")
     except TypeError:
-        raise InvalidInputError(
-            f"ids that cannot be sorted need {what} as a mapping from id to value."
-        ) from None
+        raise InvalidInputError(f"ids that cannot be sorted need {what} as a mapping from id to value.") from None
     aligned = np.empty_like(given)
     aligned[order] = given
     return aligned
@@ -582,9 +564,7 @@ def _totals(values: Any, sizes: IntArray, ids: AnyArray, *, are_proportions: boo
         return _counts_of_proportions(values, sizes, ids)
     counts = _integers(values, "counts", ids)
     if counts.shape != sizes.shape:
-        raise InvalidInputError(
-            f"counts must be one per bag; got shape {counts.shape} for {len(sizes)} bags."
-        )
+        raise InvalidInputError(f"counts must be one per bag; got shape {counts.shape} for {len(sizes)} bags.")
     if (bad := np.flatnonzero((counts < 0) | (counts > sizes))).size:
         b = bad[0]
         raise InvalidInputError(
@@ -654,9 +634,7 @@ def feature_columns(
     "``label``."""
     wanted = [bag, total, *(features or ())]
     if missing := [name for name in wanted if name not in columns]:
-        raise InvalidInputError(
-            f"column {missing[0]!r} must be in the table; it has {', '.join(map(str, columns))}."
-        )
+        raise InvalidInputError(f"column {missing[0]!r} must be in the table; it has {', '.join(map(str, columns))}.")
     if features is None:
         names = [name for name in numeric if name not in (bag, total, "label")]
         if not names:
@@ -667,8 +645,7 @@ def feature_columns(
         return tuple(names)
     if len(set(features)) != len(features) or {bag, total} & set(features) or not features:
         raise InvalidInputError(
-            f"features must be distinct columns other than {bag!r} and {total!r}; got "
-            f"{', '.join(features) or 'none'}."
+            f"features must be distinct columns other than {bag!r} and {total!r}; got {', '.join(features) or 'none'}."
         )
     if text := [name for name in features if name not in numeric]:
         raise InvalidInputError(
@@ -719,9 +696,7 @@ def _feature_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...] | Non
     if not all(isinstance(name, str) for name in names):
         return None
     if given is not None and np.ndim(X) == 2 and len(names) != np.shape(X)[1]:
-        raise InvalidInputError(
-            f"feature_names must be one per column; got {len(names)} for {np.shape(X)[1]} columns."
-        )
+        raise InvalidInputError(f"feature_names must be one per column; got {len(names)} for {np.shape(X)[1]} columns.")
     return names
 
 

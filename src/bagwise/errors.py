@@ -38,9 +38,7 @@ class MissingExtraError(BagwiseError, ImportError):
     """An optional dependency is missing; the message names the extra that installs it."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs {package}, which is not installed; run: pip install 'bagwise[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs {package}, which is not installed; run: pip install 'bagwise[{extra}]'")
 
 
 class BagwiseWarning(UserWarning):

@@ -96,9 +96,7 @@ def _fields_of(model: Any, name: str) -> dict[str, Any]:
         if hasattr(model, field):
             fields[field] = _plain(getattr(model, field), f"{name}.{field}")
         elif not declared.endswith("?"):
-            raise InvalidInputError(
-                f"a model to save must be fitted; this {name} has no {field}. Call fit first."
-            )
+            raise InvalidInputError(f"a model to save must be fitted; this {name} has no {field}. Call fit first.")
     return fields
 
 
@@ -109,9 +107,7 @@ def _plain(value: Any, what: str) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item, what) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInputError(
-            f"a model to save must hold finite numbers; {what} has {value}. Look at the fit."
-        )
+        raise InvalidInputError(f"a model to save must hold finite numbers; {what} has {value}. Look at the fit.")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InvalidInputError(
@@ -172,9 +168,7 @@ def _model_of(document: dict[str, Any]) -> Any:
     for key, value in document["parameters"].items():
         items = value if isinstance(value, list) else [value]
         if not all(item is None or isinstance(item, bool | int | float | str) for item in items):
-            raise InvalidInputError(
-                f"its parameter {key!r} is {_short(value)}, not a number, text or a list of them."
-            )
+            raise InvalidInputError(f"its parameter {key!r} is {_short(value)}, not a number, text or a list of them.")
     model.set_params(**document["parameters"])
     for field, value in fields.items():
         setattr(model, field, value)
@@ -192,10 +186,7 @@ def _checked_fields(name: str, found: dict[str, Any]) -> dict[str, Any]:
             fields[field] = _field(found[field], declaration.rstrip(" ?").split(), field, lengths)
         elif not declaration.endswith("?"):
             raise InvalidInputError(f"its field {field!r} is missing.")
-    if (
-        "n_features_in_" in fields
-        and lengths.setdefault("d", fields["n_features_in_"]) != fields["n_features_in_"]
-    ):
+    if "n_features_in_" in fields and lengths.setdefault("d", fields["n_features_in_"]) != fields["n_features_in_"]:
         raise InvalidInputError(
             f"its n_features_in_ is {fields['n_features_in_']}; the other fields have {lengths['d']}."
         )
@@ -219,22 +210,16 @@ def _field(value: Any, declaration: list[str], field: str, lengths: dict[str, in
         if not axes:
             if not _is(part, python):
                 raise InvalidInputError(f"its field {field!r} holds {_short(part)}, not {kind}.")
-            if kind in ("float", "int") and not abs(part) <= (
-                sys.float_info.max if kind == "float" else 2**53
-            ):
+            if kind in ("float", "int") and not abs(part) <= (sys.float_info.max if kind == "float" else 2**53):
                 raise InvalidInputError(f"its field {field!r} holds {_short(part)}, which is out of range.")
             return
         axis = axes[0]
         if not isinstance(part, list):
             raise InvalidInputError(f"its field {field!r} holds {_short(part)}, not a list.")
-        key = (
-            axis if axis.isalpha() else f"{axis} {field} {len(axes)}"
-        )  # a star stands for one length per axis
+        key = axis if axis.isalpha() else f"{axis} {field} {len(axes)}"  # a star stands for one length per axis
         wanted = int(axis) if axis.isdigit() else lengths.setdefault(key, len(part))
         if len(part) != wanted or (axis == "d" and not part):
-            raise InvalidInputError(
-                f"its field {field!r} has {len(part)} entries, not {wanted or 'at least 1'}."
-            )
+            raise InvalidInputError(f"its field {field!r} has {len(part)} entries, not {wanted or 'at least 1'}.")
         for item in part:
             check(item, axes[1:])
 

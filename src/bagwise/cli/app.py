@@ -35,9 +35,7 @@ _CLASSES = {Learner.logistic: "BagLogisticRegression", Learner.spectral: "Spectr
 
 Data = Annotated[str, typer.Argument(help="File, folder or glob of files with one row per instance.")]
 BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
-CountColumn = Annotated[
-    str, typer.Option("--count", help="Column with the number of positives of each row's bag.")
-]
+CountColumn = Annotated[str, typer.Option("--count", help="Column with the number of positives of each row's bag.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; replaced only when complete.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -70,9 +68,7 @@ def sample(
     offset: Annotated[float, typer.Option(help="Offset of the threshold; its normal has length 1.")] = 0.0,
     random_mean: Annotated[bool, typer.Option("--random-mean", help="Draw the mean too, not 0.")] = False,
     flip: Annotated[float, typer.Option(min=0.0, max=0.5, help="Share of labels that are flipped.")] = 0.0,
-    with_labels: Annotated[
-        bool, typer.Option("--with-labels", help="Add the true label of each row.")
-    ] = False,
+    with_labels: Annotated[bool, typer.Option("--with-labels", help="Add the true label of each row.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -86,9 +82,7 @@ def sample(
     from bagwise.data.oracles import random_oracle
 
     rng = np.random.default_rng(seed)
-    oracle = random_oracle(
-        features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip
-    )
+    oracle = random_oracle(features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip)
     drawn = oracle.sample(bags, rng)
     write_bags(drawn, output, labels=oracle.ltf.predict(drawn.X) if with_labels else None)
     result = {
@@ -109,25 +103,17 @@ def fit(
     bag: BagColumn = "bag",
     count: CountColumn = "positives",
     model: Annotated[Learner, typer.Option(help="What to fit.")] = Learner.logistic,
-    columns: Annotated[
-        str | None, typer.Option(help="Features, with commas. Default: the numeric columns.")
-    ] = None,
+    columns: Annotated[str | None, typer.Option(help="Features, with commas. Default: the numeric columns.")] = None,
     C: Annotated[str | None, typer.Option("--C", help="Inverse penalty: a number, or auto.")] = None,
-    label_noise: Annotated[
-        bool, typer.Option("--label-noise", help="Labels may be flipped: estimate it.")
-    ] = False,
-    no_intercept: Annotated[
-        bool, typer.Option("--no-intercept", help="A threshold through the origin.")
-    ] = False,
+    label_noise: Annotated[bool, typer.Option("--label-noise", help="Labels may be flipped: estimate it.")] = False,
+    no_intercept: Annotated[bool, typer.Option("--no-intercept", help="A threshold through the origin.")] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Learn a linear threshold from bags and save it as JSON."""
     import bagwise as bw
 
-    bags = bw.read_bags(
-        data, bag=bag, count=count, features=columns.split(",") if columns is not None else None
-    )
+    bags = bw.read_bags(data, bag=bag, count=count, features=columns.split(",") if columns is not None else None)
     settings: dict[str, Any] = {}
     if C is not None:
         settings["C"] = _penalty(C)

@@ -74,9 +74,7 @@ def read_bags(
     if count is None and proportion is None:
         count = "positives"
     if count is not None and proportion is not None:
-        raise InvalidInputError(
-            f"bags are read with one of count= and proportion=; got {count!r} and {proportion!r}."
-        )
+        raise InvalidInputError(f"bags are read with one of count= and proportion=; got {count!r} and {proportion!r}.")
     total = count if count is not None else str(proportion)
 
     def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
@@ -123,8 +121,7 @@ def write_bags(
     extra = [bag, count, *(["label"] if labels is not None else [])]
     if clash := [name for name in extra if (*names, *extra).count(name) > 1]:
         raise InvalidInputError(
-            f"column names must be distinct; {clash[0]!r} stands more than once. "
-            "Pass other names as bag= and count=."
+            f"column names must be distinct; {clash[0]!r} stands more than once. Pass other names as bag= and count=."
         )
     of_row = bags.row_bags()
     columns: dict[str, AnyArray] = {name: bags.X[:, j] for j, name in enumerate(names)}
@@ -159,9 +156,7 @@ class Rows:
         return table
 
 
-def read_rows(
-    path: str | os.PathLike[str], features: Sequence[str] | None, *, ignore: Sequence[str] = ()
-) -> Rows:
+def read_rows(path: str | os.PathLike[str], features: Sequence[str] | None, *, ignore: Sequence[str] = ()) -> Rows:
     """All columns of a source, and the features among them by name, wherever they stand.
 
     Without names the features are the numeric columns but those to ignore and ``label``.
@@ -186,8 +181,7 @@ def read_rows(
     for name in chosen:
         if nulls := table[name].null_count:
             raise InvalidInputError(
-                f"{path}: column {name!r} must have no missing values; got {nulls}. "
-                "Fill them or drop those rows."
+                f"{path}: column {name!r} must have no missing values; got {nulls}. Fill them or drop those rows."
             )
         arrays.append(table[name].to_numpy())
     single = all(array.dtype == np.float32 for array in arrays)
@@ -209,9 +203,7 @@ def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
         found = [place]
     elif place.is_dir():
         inside = (file for file in place.rglob("*") if file.is_file() and file.suffix.lower() in _FORMATS)
-        found = sorted(
-            file for file in inside if not re.search(r"(^|/)[._]", file.relative_to(place).as_posix())
-        )
+        found = sorted(file for file in inside if not re.search(r"(^|/)[._]", file.relative_to(place).as_posix()))
         if not found:
             raise InvalidInputError(f"folder {text} must hold tables; it has none. {_KNOWN}.")
     elif glob.has_magic(text):
@@ -316,10 +308,7 @@ class _Opened:
                 continue
             kind = field.type
             columns[field.name] = bool(
-                types.is_integer(kind)
-                or types.is_floating(kind)
-                or types.is_decimal(kind)
-                or types.is_boolean(kind)
+                types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
             )
         return columns
 
@@ -333,9 +322,7 @@ def _open(file: Path) -> _Opened:
         raise InvalidInputError(f"{file} must hold a table; it is empty (0 bytes).")
     if kind == "Parquet":
         if not head.startswith(_MAGIC[kind]):
-            raise InvalidInputError(
-                f"{file} must be a Parquet file; it begins with {head[:4]!r}, not b'PAR1'."
-            )
+            raise InvalidInputError(f"{file} must be a Parquet file; it begins with {head[:4]!r}, not b'PAR1'.")
         parquet = _arrow("pyarrow.parquet").ParquetFile(file)
         read = lambda names: parquet.read(columns=names).select(names)
         return _Opened(file, parquet.schema_arrow, parquet.metadata.num_rows, read)
@@ -354,9 +341,7 @@ def _open(file: Path) -> _Opened:
 
 def _format_of(file: Path) -> str:
     if file.suffix.lower() not in _FORMATS:
-        raise InvalidInputError(
-            f"the ending of {file} must say its format; got {file.suffix or 'none'!r}. {_KNOWN}."
-        )
+        raise InvalidInputError(f"the ending of {file} must say its format; got {file.suffix or 'none'!r}. {_KNOWN}.")
     return _FORMATS[file.suffix.lower()]
 
 
@@ -373,9 +358,7 @@ def _refuse_missing(wanted: Sequence[str], columns: Mapping[str, bool], file: Pa
         if name not in columns:
             near = difflib.get_close_matches(name, columns, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise InvalidInputError(
-                f"{file}: column {name!r} must exist; there are {_listed(columns)}.{hint}"
-            )
+            raise InvalidInputError(f"{file}: column {name!r} must exist; there are {_listed(columns)}.{hint}")
 
 
 @contextmanager

@@ -166,8 +166,7 @@ class BagMoments:
             return NotImplemented
         if len(self.centre) != len(other.centre):
             raise InvalidInputError(
-                f"moments to be added must have the same features; got {len(self.within)} and "
-                f"{len(other.within)}."
+                f"moments to be added must have the same features; got {len(self.within)} and {len(other.within)}."
             )
         n = self.n_rows + other.n_rows
         if n == 0:

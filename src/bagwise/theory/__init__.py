@@ -1,8 +1,13 @@
-"""The theorems as functions.
+"""The paper's formulas as functions, with the misprints put right.
 
-Owns the closed forms of the Gaussian bag oracle: ``population`` returns exactly what ``stats`` would
-estimate from infinitely many bags, as the same ``Moments`` type, so learners run on theory unchanged;
-``bounds`` holds the sample sizes and guarantees, misprints corrected and noted. Refuses data: nothing here
-takes a bag or a random generator. Vocabulary: *population* is the limit of many bags; the kappas are
-defined where they are used.
+    conditions      what the theorems ask of their arguments
+    gaussian        the normalisation to l; moments of a thresholded Gaussian
+    kappas          kappa1, kappa2, kappa3, theta, gamma, rho, for one count and for mixtures
+    population      exact moments of the bag oracle, as the `Moments` that learners take
+    sample_sizes    bags that suffice, lemma by lemma and theorem by theorem
+    generalisation  from sampled bags to all bags to instances
+    asymptotics     what the learners' errors are, not only bounds on them
+
+Numbers of lemmas and theorems are those of the paper's source as it compiles; docs/paper-notes.md lists them
+with what is printed wrong and what holds.
 """
