@@ -89,8 +89,7 @@ def count_probabilities(size: int, count: Count) -> FloatArray:
     weights = np.asarray(count, dtype=np.float64)
     if weights.shape != (q + 1,):
         raise InvalidInputError(
-            f"the probabilities of a mixture must be {q + 1} numbers, of 0..{q} positives; got shape "
-            f"{weights.shape}."
+            f"the probabilities of a mixture must be {q + 1} numbers, of 0..{q} positives; got shape {weights.shape}."
         )
     total = float(weights.sum())
     if not (np.isfinite(weights).all() and (weights >= 0).all() and abs(total - 1) <= 1e-9):
@@ -118,7 +117,6 @@ def check_eigenvalues(lambda_min: float, lambda_max: float) -> tuple[float, floa
     high = check_finite("lambda_max", lambda_max)
     if high < low:
         raise InvalidInputError(
-            f"lambda_max must be at least lambda_min; got lambda_max = {lambda_max} and lambda_min = "
-            f"{lambda_min}."
+            f"lambda_max must be at least lambda_min; got lambda_max = {lambda_max} and lambda_min = {lambda_min}."
         )
     return low, high

@@ -172,8 +172,7 @@ def gamma(normal: AnyArray, true_normal: AnyArray, cov: AnyArray) -> float:
     squares = float(r @ Sigma @ r), float(s @ Sigma @ s)
     if not min(squares) > 0:
         raise InvalidInputError(
-            f"normal.x and true_normal.x must have positive variances under cov; got {squares[0]:g} and "
-            f"{squares[1]:g}."
+            f"normal.x and true_normal.x must have positive variances under cov; got {squares[0]:g} and {squares[1]:g}."
         )
     return float(np.clip(r @ Sigma @ s / (sqrt(squares[0]) * sqrt(squares[1])), -1.0, 1.0))
 

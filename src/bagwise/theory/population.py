@@ -69,9 +69,7 @@ def population_moments(ltf: LTF, mean: AnyArray, cov: AnyArray, size: int, count
         mean=np.asarray(mean, dtype=np.float64) + profile.shift * g,
         proportion=p,
         cov_bag=Sigma + (profile.variance - 1) * G,
-        cov_diff=2 * Sigma + (2 * profile.variance + profile.kappa2 - 2) * G
-        if q > 1
-        else np.zeros_like(Sigma),
+        cov_diff=2 * Sigma + (2 * profile.variance + profile.kappa2 - 2) * G if q > 1 else np.zeros_like(Sigma),
         slope=profile.separation * g if var_p > 0 else np.zeros_like(g),
         count_scatter=q * var_p,
         pair_weight=mixed / (q - 1) if q > 1 else 0.0,
