@@ -36,7 +36,7 @@ doctest: $(DEV_STAMP)
 	@$(BIN)/python -m pytest --doctest-modules src
 
 docs: $(DEV_STAMP)
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # The only way the lock files are made. The registry is whatever the machine is set up for; no host is written down.
 lock:

@@ -79,7 +79,17 @@ def save(model: Any, path: str | os.PathLike[str], *, provenance: Mapping[str, A
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The model that `save` wrote; anything else is refused with the reason, and nothing is executed."""
+    """The model that `save` wrote; anything else is refused with the reason, and nothing is executed.
+
+    Examples
+    --------
+    >>> import bagwise as bw, tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "m.json")
+    >>> _ = file.write_text("{}")
+    >>> bw.load(file)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    bagwise.errors.InvalidInputError: ...m.json must be a model that bagwise saved; its entry "format" is not...
+    """
     file = Path(path)
     try:
         return _model_of(_document(file))
