@@ -169,6 +169,18 @@ class Bags:
         return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names)
 
     @classmethod
+    def from_row_proportions(
+        cls, X: Any, ids: Any, proportions: Any, *, feature_names: Sequence[str] | None = None
+    ) -> "Bags":
+        """Bags from one id and one proportion per row, the same in all rows of a bag."""
+        names = _feature_names(X, feature_names)
+        X = as_matrix(X, column_names=names)
+        group = _group(_id_array(ids, len(X)))
+        values = group.constant(_numbers(proportions, "proportions"), "proportion")
+        totals = _totals(values, group.sizes, group.ids, are_proportions=True)
+        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names)
+
+    @classmethod
     def from_target(cls, X: Any, y: Any, *, feature_names: Sequence[str] | None = None) -> "Bags":
         """Bags from rows and the bag target that `as_rows` and `bag_target` make.
 

@@ -1,0 +1,206 @@
+"""The door of every learner: what ``fit``, ``predict`` and ``score`` accept, and what a fitted linear model
+answers.
+
+Owns the three call shapes (bags; rows with a bag target; rows with proportions and ids), the treatment of
+plain labels as bags of one row, and the answers that follow from a linear threshold. Learners below it see
+`Bags` only.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from bagwise.arrays import AnyArray, FloatArray
+from bagwise.bags import Bags, is_bag_target
+from bagwise.errors import InvalidInputError, NotIdentifiableError
+from bagwise.ltf import LTF
+
+__all__ = ["BagEstimator"]
+
+_DTYPES = (np.float64, np.float32)
+
+
+class BagEstimator(ClassifierMixin, BaseEstimator):
+    """A linear classifier of rows that learns from bags.
+
+    A subclass defines ``_fit(bags) -> LTF`` and stores what else it found. Everything a caller may hand over
+    is checked here and nowhere else.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features)
+    intercept_ : array of shape (1,)
+    ltf_ : LTF
+        The same as a linear threshold function.
+    classes_ : array of shape (2,)
+        0 and 1, or the labels of the single rows that were given.
+    ambiguous_ : bool
+        Whether the bags leave open which side of the boundary is positive.
+    """
+
+    ltf_: LTF
+    classes_: AnyArray
+    ambiguous_: bool
+
+    def fit(self, X: Any, y: Any = None, *, bags: Any = None) -> "BagEstimator":
+        """Learn from bags.
+
+        Parameters
+        ----------
+        X : Bags, or matrix of shape (n_rows, n_features)
+        y : bag target, proportions or labels, one per row
+            A bag target (see `bag_target`) needs nothing else. With ``bags=``, the proportion of each row's
+            bag (or a mapping from id to proportion). Without, class labels: each row is then a bag of its
+            own.
+        bags : one id per row, optional
+
+        Returns
+        -------
+        The fitted estimator.
+        """
+        self._store(self._fit(self._check_bags(X, y, bags)))
+        return self
+
+    def _fit(self, bags: Bags) -> LTF:
+        raise NotImplementedError
+
+    def _store(self, ltf: LTF) -> None:
+        self.ltf_ = ltf
+        self.coef_ = ltf.normal.reshape(1, -1)
+        self.intercept_ = np.array([ltf.offset])
+
+    # ------------------------------------------------------------------ what comes in
+
+    def _check_bags(self, X: Any, y: Any, ids: Any, *, reset: bool = True) -> Bags:
+        """The bags that the arguments of ``fit`` or ``score`` stand for; with ``reset`` what they say of
+        features and
+        classes is remembered, without it is compared with what was."""
+        if isinstance(X, Bags):
+            if y is not None or ids is not None:
+                raise InvalidInputError(
+                    "Bags carry their totals; got y= or bags= besides. Pass fit(bags) or fit(X, y)."
+                )
+            bags = X
+            self._check_features(bags, reset)
+        elif y is None:
+            raise InvalidInputError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None. Pass Bags, a bag "
+                f"target "
+                "(see bagwise.bag_target), or proportions with bags=."
+            )
+        elif is_bag_target(y):
+            bags = Bags.from_target(self._matrix(X, reset), y, feature_names=self._names())
+        elif ids is not None:
+            bags = self._from_proportions(self._matrix(X, reset), y, ids)
+        else:
+            return self._from_labels(X, y, reset)
+        if reset:
+            self.classes_ = np.array([0, 1])
+        return bags
+
+    def _matrix(self, X: Any, reset: bool) -> FloatArray:
+        matrix: FloatArray = validate_data(self, X, reset=reset, dtype=_DTYPES, ensure_min_samples=1)
+        return matrix
+
+    def _check_features(self, bags: Bags, reset: bool) -> None:
+        if reset:
+            self.n_features_in_ = bags.n_features
+            if bags.feature_names is not None:
+                self.feature_names_in_ = np.array(bags.feature_names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif bags.n_features != self.n_features_in_:
+            raise InvalidInputError(
+                f"X has {bags.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} "
+                "features as input. Pass the columns of the fit."
+            )
+        elif bags.feature_names is not None and hasattr(self, "feature_names_in_"):
+            if list(bags.feature_names) != list(self.feature_names_in_):
+                raise InvalidInputError(
+                    f"features must be those of the fit, in the same order: {', "
+                    f"'.join(self.feature_names_in_)}; "
+                    f"got {', '.join(bags.feature_names)}."
+                )
+
+    def _names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+    def _from_proportions(self, X: FloatArray, y: Any, ids: Any) -> Bags:
+        if isinstance(y, Mapping):
+            return Bags.from_arrays(X, ids, proportions=y, feature_names=self._names())
+        per_row = np.asarray(y)
+        if per_row.shape != (len(X),):
+            raise InvalidInputError(
+                f"y must hold the proportion of each row's bag, one per row; got shape {per_row.shape} for "
+                f"{len(X)} rows. "
+                "For one value per bag pass a mapping from id to proportion."
+            )
+        return Bags.from_row_proportions(X, ids, per_row, feature_names=self._names())
+
+    def _from_labels(self, X: Any, y: Any, reset: bool) -> Bags:
+        """Plain labels are bags of one row."""
+        X, labels = validate_data(self, X, y, reset=reset, dtype=_DTYPES, y_numeric=False)
+        check_classification_targets(labels)
+        classes = np.unique(labels)
+        if reset:
+            if len(classes) > 2:
+                raise InvalidInputError(
+                    f"Only binary classification is supported. The type of the target is multiclass: "
+                    f"{len(classes)} classes. "
+                    "Learn one class against the rest."
+                )
+            if len(classes) < 2:
+                raise NotIdentifiableError(
+                    f"labels must be of two classes; got one class, {classes[0]!r}. Nothing separates one "
+                    f"class from itself."
+                )
+            self.classes_ = classes
+        positive = (labels == self.classes_[1]).astype(np.int64)
+        return Bags.from_sizes(X, np.ones(len(X), np.int64), positive, feature_names=self._names())
+
+    # ------------------------------------------------------------------ what goes out
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """w·x + b of each row; positive on the side of the positive class."""
+        check_is_fitted(self)
+        if isinstance(X, Bags):
+            self._check_features(X, reset=False)
+            X = X.X
+        else:
+            X = self._matrix(X, reset=False)
+        scores: FloatArray = X @ self.coef_[0] + self.intercept_[0]
+        return scores
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each row."""
+        labels: AnyArray = self.classes_.take((self.decision_function(X) > 0).astype(np.intp))
+        return labels
+
+    def score(self, X: Any, y: Any = None, *, bags: Any = None, sample_weight: Any = None) -> float:
+        """How well totals (or labels) are met: 1 - bag error for bags, accuracy for labels; higher is
+        better."""
+        check_is_fitted(self)
+        if not isinstance(X, Bags) and y is not None and bags is None and not is_bag_target(y):
+            from sklearn.metrics import accuracy_score
+
+            return float(accuracy_score(column_or_1d(y), self.predict(X), sample_weight=sample_weight))
+        if sample_weight is not None:
+            raise InvalidInputError("sample_weight goes with labels; bags are weighted by dropping or
+            repeating them.")
+        return self._bag_score(self._check_bags(X, y, bags, reset=False))
+
+    def _bag_score(self, bags: Bags) -> float:
+        from bagwise.assess.metrics import bag_error
+
+        return 1.0 - bag_error(self.ltf_, bags)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
