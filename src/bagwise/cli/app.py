@@ -79,12 +79,12 @@ def sample(
     import numpy as np
 
     from bagwise import write_bags
-    from bagwise.data.oracles import random_oracle
+    from bagwise.data.problems import random_oracle
 
     rng = np.random.default_rng(seed)
     oracle = random_oracle(features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip)
-    drawn = oracle.sample(bags, rng)
-    write_bags(drawn, output, labels=oracle.ltf.predict(drawn.X) if with_labels else None)
+    drawn, labels = oracle.sample_labelled(bags, rng)
+    write_bags(drawn, output, labels=labels if with_labels else None)
     result = {
         "n_bags": drawn.n_bags,
         "n_rows": drawn.n_rows,
