@@ -24,6 +24,7 @@ import numpy as np
 
 from bagwise.data.io import whole_file
 from bagwise.errors import InvalidInputError
+from bagwise.ltf import LTF
 
 __all__ = ["load", "save"]
 
@@ -31,6 +32,16 @@ _FORMAT = "bagwise model"
 _VERSION = 1
 _LARGEST_FILE = 2**28  # bytes
 _KEYS = ("format", "version", "class", "parameters", "fields", "provenance")
+
+# What every learner of one threshold stores; its ltf_ is made of coef_ and intercept_ again.
+_LINEAR = {
+    "n_features_in_": "int",
+    "feature_names_in_": "text d ?",
+    "classes_": "label 2",
+    "coef_": "float 1 d",
+    "intercept_": "float 1",
+    "ambiguous_": "bool",
+}
 
 # class -> (module, field -> kind and shape). A question mark: may be absent.
 _FIELDS: dict[str, tuple[str, dict[str, str]]] = {
@@ -182,6 +193,7 @@ def _model_of(document: dict[str, Any]) -> Any:
     model.set_params(**document["parameters"])
     for field, value in fields.items():
         setattr(model, field, value)
+    model.ltf_ = LTF(model.coef_[0], model.intercept_[0])
     return model
 
 
@@ -208,6 +220,7 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], Any]] = {
     "int": (int, np.int64),
     "bool": (bool, np.bool_),
     "text": (str, object),
+    "label": ((bool, int, float, str), None),
 }
 
 
@@ -218,9 +231,9 @@ def _field(value: Any, declaration: list[str], field: str, lengths: dict[str, in
 
     def check(part: Any, axes: list[str]) -> None:
         if not axes:
-            if not _is(part, python):
+            if not (_is(part, python) or kind == "label" and isinstance(part, bool)):
                 raise InvalidInputError(f"its field {field!r} holds {_short(part)}, not {kind}.")
-            if kind in ("float", "int") and not abs(part) <= (sys.float_info.max if kind == "float" else 2**53):
+            if isinstance(part, int | float) and not abs(part) <= (2**53 if kind == "int" else sys.float_info.max):
                 raise InvalidInputError(f"its field {field!r} holds {_short(part)}, which is out of range.")
             return
         axis = axes[0]

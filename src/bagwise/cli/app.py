@@ -36,7 +36,12 @@ _CLASSES = {Learner.logistic: "BagLogisticRegression", Learner.spectral: "Spectr
 Data = Annotated[str, typer.Argument(help="File, folder or glob of files with one row per instance.")]
 BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
 CountColumn = Annotated[str, typer.Option("--count", help="Column with the number of positives of each row's bag.")]
-Output = Annotated[Path, typer.Option("--output", "-o", help="File to write; replaced only when complete.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output", "-o", callback=lambda path: _place(path), help="File to write; replaced only when complete."
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -182,6 +187,14 @@ def predict(
 
 
 # ---------------------------------------------------------------------- what the commands share
+
+
+def _place(path: Path) -> Path:
+    """An output, refused before the work if it cannot be written after it."""
+    from bagwise.data.io import refuse_unwritable
+
+    refuse_unwritable(path)
+    return path
 
 
 def _learner(name: Learner, settings: dict[str, Any], seed: int) -> Any:

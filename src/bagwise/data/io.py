@@ -27,7 +27,16 @@ from bagwise.arrays import AnyArray, FloatArray, as_matrix
 from bagwise.bags import Bags, feature_columns
 from bagwise.errors import InvalidInputError, MissingExtraError
 
-__all__ = ["Rows", "read_bags", "read_rows", "source_files", "whole_file", "write_bags", "write_table"]
+__all__ = [
+    "Rows",
+    "read_bags",
+    "read_rows",
+    "refuse_unwritable",
+    "source_files",
+    "whole_file",
+    "write_bags",
+    "write_table",
+]
 
 _FORMATS = {
     ".parquet": "Parquet",
@@ -230,14 +239,22 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
             _arrow("pyarrow.csv").write_csv(table, draft)
 
 
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A draft beside the file that takes its place at the end; after an error nothing has changed."""
+def refuse_unwritable(path: str | os.PathLike[str]) -> None:
+    """Refuse a place where no file can be made, before work is done whose result would be lost."""
     file = Path(path)
     if file.is_dir():
         raise InvalidInputError(f"{file} must be a file to write; it is a folder. Add a file name.")
     if not file.parent.is_dir():
         raise InvalidInputError(f"folder {file.parent} must exist to write {file.name}; make it first.")
+    if not os.access(file.parent, os.W_OK):
+        raise InvalidInputError(f"{file} must be writable; its folder is read-only. Choose another place.")
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A draft beside the file that takes its place at the end; after an error nothing has changed."""
+    file = Path(path)
+    refuse_unwritable(file)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
     try:
         draft.touch(exist_ok=False)
