@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import bagwise as bw
 from bagwise.errors import InvalidInputError
+from bagwise.persist import fingerprint
 
 
 def saved(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
@@ -160,3 +161,15 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"folder .* must exist"):
         bw.save(bw.LTF([1.0]), tmp_path / "no" / "m.json")
     assert not any(tmp_path.iterdir())
+
+
+def test_a_fingerprint_changes_with_any_number_and_only_then() -> None:
+    X, sizes, counts = np.arange(6.0).reshape(3, 2), [2, 1], [1, 0]
+    same = {fingerprint(bw.Bags.from_sizes(X.copy(), sizes, counts)) for _ in range(2)}
+    other = {
+        fingerprint(bw.Bags.from_sizes(X, sizes, [0, 0])),
+        fingerprint(bw.Bags.from_sizes(X, [1, 2], counts)),
+        fingerprint(bw.Bags.from_sizes(X + 1e-12, sizes, counts)),
+        fingerprint(bw.Bags.from_sizes(X.astype(np.float32), sizes, counts)),
+    }
+    assert len(same) == 1 and len(other) == 4 and not same & other

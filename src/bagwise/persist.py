@@ -9,6 +9,7 @@ Vocabulary: a *parameter* is an argument of the constructor, a *field* is what a
 *kind* and a shape, where ``d`` is the number of features and ``*`` any length.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -22,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from bagwise.bags import Bags
 from bagwise.data.io import whole_file
 from bagwise.errors import InvalidInputError
 from bagwise.ltf import LTF
 
-__all__ = ["load", "save"]
+__all__ = ["fingerprint", "load", "save"]
 
 _FORMAT = "bagwise model"
 _VERSION = 1
@@ -106,6 +108,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _model_of(_document(file))
     except InvalidInputError as error:
         raise InvalidInputError(f"{file} must be a model that bagwise saved; {error}") from None
+
+
+def fingerprint(bags: Bags) -> str:
+    """A hash of features, sizes and counts: the same bags in the same order give the same one."""
+    digest = hashlib.sha256(f"{bags.X.dtype.str} {bags.X.shape}".encode())
+    for array in (bags.X, bags.sizes, bags.counts):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 # ---------------------------------------------------------------------- out
@@ -231,7 +241,7 @@ def _field(value: Any, declaration: list[str], field: str, lengths: dict[str, in
 
     def check(part: Any, axes: list[str]) -> None:
         if not axes:
-            if not (_is(part, python) or kind == "label" and isinstance(part, bool)):
+            if not (_is(part, python) or (kind == "label" and isinstance(part, bool))):
                 raise InvalidInputError(f"its field {field!r} holds {_short(part)}, not {kind}.")
             if isinstance(part, int | float) and not abs(part) <= (2**53 if kind == "int" else sys.float_info.max):
                 raise InvalidInputError(f"its field {field!r} holds {_short(part)}, which is out of range.")
@@ -247,6 +257,8 @@ def _field(value: Any, declaration: list[str], field: str, lengths: dict[str, in
             check(item, axes[1:])
 
     check(value, shape)
+    if kind == "label" and (len({type(item) for item in value}) > 1 or len(set(value)) < len(value)):
+        raise InvalidInputError(f"its field {field!r} holds {_short(value)}, not distinct labels of one type.")
     if not shape:
         return float(value) if kind == "float" else value
     array = np.array(value, dtype=dtype)

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bagwise.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from bagwise import Bags
 
 __all__ = ["app"]
 
@@ -117,6 +120,7 @@ def fit(
 ) -> None:
     """Learn a linear threshold from bags and save it as JSON."""
     import bagwise as bw
+    from bagwise.persist import fingerprint
 
     bags = bw.read_bags(data, bag=bag, count=count, features=columns.split(",") if columns is not None else None)
     settings: dict[str, Any] = {}
@@ -129,19 +133,20 @@ def fit(
     learner = _learner(model, settings, seed)
     with _working(f"Fitting {type(learner).__name__} to {bags}"):
         learner.fit(bags)
-    bw.save(learner, output)
-    result = {
-        "model": type(learner).__name__,
-        "n_bags": bags.n_bags,
-        "n_rows": bags.n_rows,
-        "features": list(bags.feature_names or ()),
-        "coef": learner.ltf_.normal.tolist(),
-        "intercept": float(learner.ltf_.offset),
-        "ambiguous": bool(learner.ambiguous_),
-        "bag_error": float(bw.bag_error(learner, bags)),
-        "proportion_error": float(bw.proportion_error(learner, bags)),
-        "output": str(output),
-    }
+    bw.save(learner, output, provenance={"data": data, "fingerprint": fingerprint(bags)} | _described(bags))
+    result = (
+        {"model": type(learner).__name__}
+        | _described(bags)
+        | {
+            "features": list(bags.feature_names or ()),
+            "coef": learner.ltf_.normal.tolist(),
+            "intercept": float(learner.ltf_.offset),
+            "ambiguous": bool(learner.ambiguous_),
+            "bag_error": float(bw.bag_error(learner, bags)),
+            "proportion_error": float(bw.proportion_error(learner, bags)),
+            "output": str(output),
+        }
+    )
     text = (
         f"Fitted {result['model']} to {bags}\n"
         f"Bags whose predicted count is wrong: {100 * result['bag_error']:.1f} %; "
@@ -211,6 +216,10 @@ def _learner(name: Learner, settings: dict[str, Any], seed: int) -> Any:
     if "random_state" in accepted:
         settings = settings | {"random_state": seed}
     return made(**settings)
+
+
+def _described(bags: "Bags") -> dict[str, Any]:
+    return {"n_bags": bags.n_bags, "n_rows": bags.n_rows}
 
 
 def _penalty(text: str) -> float | str:
