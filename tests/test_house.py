@@ -84,7 +84,7 @@ def test_every_module_says_what_it_is(name: str) -> None:
     file = SOURCE.joinpath(*name.split(".")[1:])
     source = (file / "__init__.py" if file.is_dir() else file.with_suffix(".py")).read_text()
     text = ast.get_docstring(ast.parse(source)) or ""
-    assert text.split("\n")[0].endswith((".", ":")) and "TODO" not in text
+    assert text.split("\n\n")[0].endswith((".", ":")) and "TODO" not in text
     assert not {"utils", "helpers", "common", "misc"} & set(name.split("."))
 
 
