@@ -22,8 +22,7 @@ __all__ = ["LTF", "as_gaussian", "error_rates", "threshold"]
 
 # Beyond so many standard deviations a probability is 0 in float64, and so is what it adds to a disagreement.
 _INVISIBLE = 40.0
-# The quadrature resolves peaks of width 1 / threshold; thresholds beyond this many standard deviations are
-# cut.
+# The quadrature resolves peaks of width 1 / threshold; thresholds beyond this many standard deviations are cut.
 _FARTHEST = 1000.0
 
 
@@ -60,14 +59,12 @@ class LTF:
         if not np.isfinite(normal).all():
             at = int(np.argmin(np.isfinite(normal)))
             raise InvalidInputError(
-                f"normal must be finite; got {normal[at]} at feature {at}. Check the fit or the file it "
-                f"came from."
+                f"normal must be finite; got {normal[at]} at feature {at}. Check the fit or the file it came from."
             )
         offset = float(self.offset)
         if not np.isfinite(offset):
             raise InvalidInputError(
-                f"offset must be finite; got {offset}. For a constant classifier use a zero normal and "
-                f"offset 1 or -1."
+                f"offset must be finite; got {offset}. For a constant classifier use a zero normal and offset 1 or -1."
             )
         normal.setflags(write=False)
         object.__setattr__(self, "normal", normal)
@@ -234,8 +231,7 @@ def as_gaussian(mean: Any, cov: Any, n_features: int | None = None) -> tuple[Flo
     d = mean.size if n_features is None else n_features
     if mean.shape != (d,):
         raise InvalidInputError(
-            f"mean must be a vector with one entry per feature, {d}; got shape {mean.shape}. Drop or add "
-            f"entries."
+            f"mean must be a vector with one entry per feature, {d}; got shape {mean.shape}. Drop or add entries."
         )
     if cov.shape != (d, d):
         raise InvalidInputError(
@@ -244,9 +240,7 @@ def as_gaussian(mean: Any, cov: Any, n_features: int | None = None) -> tuple[Flo
         )
     if not (np.isfinite(mean).all() and np.isfinite(cov).all()):
         what = "cov" if np.isfinite(mean).all() else "mean"
-        raise InvalidInputError(
-            f"{what} must be finite; got NaN or infinite entries. Check how it was computed."
-        )
+        raise InvalidInputError(f"{what} must be finite; got NaN or infinite entries. Check how it was computed.")
     asymmetry = float(np.abs(cov - cov.T).max())
     scale = float(np.abs(cov).max())
     if asymmetry > 1e-8 * scale:
@@ -315,9 +309,7 @@ class _Pair:
         if self.angle <= np.pi / 2:
             turn = _turn(l2 - l1, l1, l2, 0.0, self.angle)
         else:
-            turn = _turn(l2 - l1, l1, l2, 0.0, np.pi / 2) + _turn(
-                l2 + l1, -l1, l2, self.supplement, np.pi / 2
-            )
+            turn = _turn(l2 - l1, l1, l2, 0.0, np.pi / 2) + _turn(l2 + l1, -l1, l2, self.supplement, np.pi / 2)
         return min(1.0, parallel + hazard * turn / float(np.sqrt(2 * np.pi)))
 
 

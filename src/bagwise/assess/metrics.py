@@ -159,6 +159,7 @@ def mismatch_probability(n: Any, m: Any, a: float, b: float) -> FloatArray:
             + xlogy(j, a) + xlog1py(size - j, -a)
         )  # fmt: skip
     first = np.where(j <= size, np.exp(np.where(j <= size, log_first, -np.inf)), 0.0)
+    first /= first.sum(axis=1, keepdims=True)  # log-gamma of 1000 leaves 1e-13
     # Pr[Bin(m, b) < j] + Pr[Bin(m, b) > j]
     inside = np.minimum(j, m[:, None])
     above = np.where(j < m[:, None], bdtrc(inside, m[:, None], b), 0.0)
