@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bagwise.data.io import read_bags as read_bags
     from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
+    from bagwise.estimators.spectral import SpectralLTF as SpectralLTF
     from bagwise.ltf import LTF as LTF
     from bagwise.persist import load as load
     from bagwise.persist import save as save
@@ -32,6 +33,7 @@ _HOME = {
     "read_bags": "data.io",
     "write_bags": "data.io",
     "BagMoments": "stats.moments",
+    "SpectralLTF": "estimators.spectral",
     "save": "persist",
     "load": "persist",
     "bag_error": "assess.metrics",

@@ -45,9 +45,14 @@ _LINEAR = {
     "ambiguous_": "bool",
 }
 
-# class -> (module, field -> kind and shape). A question mark: may be absent.
+# class -> (module, field -> kind and shape). A question mark: may be absent. An outcome is a float that may have
+# no finite value; JSON has no word for these, so they are the text "nan", "inf" and "-inf".
 _FIELDS: dict[str, tuple[str, dict[str, str]]] = {
     "LTF": ("ltf", {"normal": "float d", "offset": "float"}),
+    "SpectralLTF": (
+        "estimators.spectral",
+        _LINEAR | {"satisfied_": "float", "mirrored_": "float", "expected_sine_": "outcome", "dispersion_": "outcome"},
+    ),
 }
 _VALUES = ("LTF",)  # built from their fields at once; everything else is an estimator
 
@@ -125,7 +130,10 @@ def _fields_of(model: Any, name: str) -> dict[str, Any]:
     fields = {}
     for field, declared in _FIELDS[name][1].items():
         if hasattr(model, field):
-            fields[field] = _plain(getattr(model, field), f"{name}.{field}")
+            value = getattr(model, field)
+            if declared.startswith("outcome") and not math.isfinite(value):
+                value = str(float(value))
+            fields[field] = _plain(value, f"{name}.{field}")
         elif not declared.endswith("?"):
             raise InvalidInputError(f"a model to save must be fitted; this {name} has no {field}. Call fit first.")
     return fields
@@ -237,6 +245,10 @@ _TYPES: dict[str, tuple[type | tuple[type, ...], Any]] = {
 def _field(value: Any, declaration: list[str], field: str, lengths: dict[str, int]) -> Any:
     """One field. Each letter of the shapes gets its length from where it is met first."""
     kind, *shape = declaration
+    if kind == "outcome":
+        if value in ("nan", "inf", "-inf"):
+            return float(value)
+        kind = "float"
     python, dtype = _TYPES[kind]
 
     def check(part: Any, axes: list[str]) -> None:
