@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from bagwise.data.io import read_bags as read_bags
     from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
+    from bagwise.estimators.random import ClassRatioLTF as ClassRatioLTF
+    from bagwise.estimators.random import RandomLTF as RandomLTF
+    from bagwise.estimators.mean import MeanLTF as MeanLTF
+    from bagwise.estimators.mean import MeanMap as MeanMap
     from bagwise.estimators.spectral import SpectralLTF as SpectralLTF
     from bagwise.ltf import LTF as LTF
     from bagwise.persist import load as load
@@ -34,6 +38,10 @@ _HOME = {
     "write_bags": "data.io",
     "BagMoments": "stats.moments",
     "SpectralLTF": "estimators.spectral",
+    "MeanMap": "estimators.mean",
+    "MeanLTF": "estimators.mean",
+    "RandomLTF": "estimators.random",
+    "ClassRatioLTF": "estimators.random",
     "save": "persist",
     "load": "persist",
     "bag_error": "assess.metrics",

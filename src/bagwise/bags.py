@@ -1,13 +1,11 @@
 """Bags: rows of features in groups, and of each group only the number of positives.
 
-Owns the noun that everything else is a function of, and the bag target that lets scikit-learn carry it.
-Refuses,
-once and in one sentence, whatever does not fit: after the door no other room validates again.
+Owns the noun that everything else is a function of, and the bag target that lets scikit-learn carry it. Refuses, once
+and in one sentence, whatever does not fit: after the door no other room validates again.
 
-Vocabulary: a *bag* has a *size* (rows), a *count* (positives among them) and an *id*; its *proportion* is
-count / size.
-Counts are canonical, as integers compare exactly. Rows of a bag are kept together, bags in the order of
-their first row.
+Vocabulary: a *bag* has a *size* (rows), a *count* (positives among them) and an *id*; its *proportion* is count/size.
+Counts are canonical, as integers compare exactly. Rows of a bag are kept together, bags in the order of their first
+row.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +24,7 @@ __all__ = ["Bags", "bag_target", "is_bag_target"]
 class Bags:
     """Rows grouped by bag, with the number of positives of each bag.
 
-    Build one with `from_arrays`, `from_sizes` or `from_frame`; these check what they get, the constructor
-    does not.
+    Build one with `from_arrays`, `from_sizes` or `from_frame`; these check, the constructor does not.
 
     Attributes
     ----------
@@ -134,8 +131,7 @@ class Bags:
         ----------
         frame : the table
         bag : name of the column with the bag ids
-        count, proportion : name of the column with the total, the same in all rows of a bag; exactly one of
-        the two
+        count, proportion : name of the column with the total, the same in all rows of a bag; exactly one
         features : columns to learn from; by default all numeric ones but the bag, the total and ``label``
 
         Examples
@@ -363,9 +359,8 @@ class Bags:
 def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None) -> AnyArray:
     """The ``y`` that carries bags through scikit-learn: one record (bag, size, count) per row.
 
-    It is sliced with the rows, so Pipeline, GridSearchCV and cross_validate hand it to ``fit`` and ``score``
-    alike, and as
-    it carries each bag's size, a fold that cuts a bag is noticed.
+    It is sliced with the rows, so Pipeline, GridSearchCV and cross_validate hand it to ``fit`` and ``score`` alike. As it
+    carries each bag's size, a fold that cuts a bag is noticed.
 
     Parameters
     ----------

@@ -6,20 +6,22 @@ plain labels as bags of one row, and the answers that follow from a linear thres
 `Bags` only.
 """
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bagwise.arrays import AnyArray, FloatArray
 from bagwise.bags import Bags, is_bag_target
-from bagwise.errors import InvalidInputError, NotIdentifiableError
+from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
 
-__all__ = ["BagEstimator"]
+__all__ = ["BagEstimator", "generator", "require_choice", "warn_all"]
 
 _DTYPES = (np.float64, np.float32)
 
@@ -122,8 +124,8 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         elif bags.feature_names is not None and hasattr(self, "feature_names_in_"):
             if list(bags.feature_names) != list(self.feature_names_in_):
                 raise InvalidInputError(
-                    f"features must be those of the fit, in the same order: {', "
-                    f"'.join(self.feature_names_in_)}; "
+                    f"features must be those of the fit, in the same order: "
+                    f"{', '.join(self.feature_names_in_)}; "
                     f"got {', '.join(bags.feature_names)}."
                 )
 
@@ -138,8 +140,7 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         if per_row.shape != (len(X),):
             raise InvalidInputError(
                 f"y must hold the proportion of each row's bag, one per row; got shape {per_row.shape} for "
-                f"{len(X)} rows. "
-                "For one value per bag pass a mapping from id to proportion."
+                f"{len(X)} rows. For one value per bag pass a mapping from id to proportion."
             )
         return Bags.from_row_proportions(X, ids, per_row, feature_names=self._names())
 
@@ -152,8 +153,7 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
             if len(classes) > 2:
                 raise InvalidInputError(
                     f"Only binary classification is supported. The type of the target is multiclass: "
-                    f"{len(classes)} classes. "
-                    "Learn one class against the rest."
+                    f"{len(classes)} classes. Learn one class against the rest."
                 )
             if len(classes) < 2:
                 raise NotIdentifiableError(
@@ -179,7 +179,8 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> AnyArray:
         """Class of each row."""
-        labels: AnyArray = self.classes_.take((self.decision_function(X) > 0).astype(np.intp))
+        positive = self.decision_function(X) > 0
+        labels: AnyArray = self.classes_[positive.astype(np.intp)]
         return labels
 
     def score(self, X: Any, y: Any = None, *, bags: Any = None, sample_weight: Any = None) -> float:
@@ -191,8 +192,7 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
 
             return float(accuracy_score(column_or_1d(y), self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
-            raise InvalidInputError("sample_weight goes with labels; bags are weighted by dropping or
-            repeating them.")
+            raise InvalidInputError("sample_weight goes with labels; bags are weighted by dropping or repeating them.")
         return self._bag_score(self._check_bags(X, y, bags, reset=False))
 
     def _bag_score(self, bags: Bags) -> float:
@@ -204,3 +204,23 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A Generator from whatever scikit-learn takes as random_state."""
+    if random_state is None or isinstance(random_state, (int, np.integer, np.random.Generator)):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def require_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
+    """Refuse a parameter that is none of the choices."""
+    if (value := getattr(estimator, name)) not in choices:
+        options = ", ".join(map(repr, choices))
+        raise InvalidInputError(f"{name} of {type(estimator).__name__} must be one of {options}; got {value!r}.")
+
+
+def warn_all(findings: list[str]) -> None:
+    """Say each finding as an IdentifiabilityWarning at the caller of fit."""
+    for finding in findings:
+        warnings.warn(finding, IdentifiabilityWarning, stacklevel=5)

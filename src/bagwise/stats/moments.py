@@ -82,6 +82,12 @@ class Moments:
         return self.n_rows - self.n_bags
 
     @property
+    def dispersion(self) -> float:
+        """Variance of the proportions over that of bags formed at random: 0 all alike, 1 as by chance."""
+        chance = self.n_bags * self.proportion * (1 - self.proportion)
+        return self.count_scatter / chance if chance > 0 else 0.0
+
+    @property
     def cov_given_count(self) -> FloatArray:
         """Sigma_B without what the variation of p adds to it; Sigma_B itself if all bags share p."""
         return self.cov_bag - (self.count_scatter / self.n_rows) * np.outer(self.slope, self.slope)
