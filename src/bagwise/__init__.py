@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bagwise.estimators.random import RandomLTF as RandomLTF
     from bagwise.estimators.mean import MeanLTF as MeanLTF
     from bagwise.estimators.mean import MeanMap as MeanMap
+    from bagwise.estimators.sdp import SDPLTF as SDPLTF
     from bagwise.estimators.spectral import SpectralLTF as SpectralLTF
     from bagwise.ltf import LTF as LTF
     from bagwise.persist import load as load
@@ -38,6 +39,7 @@ _HOME = {
     "write_bags": "data.io",
     "BagMoments": "stats.moments",
     "SpectralLTF": "estimators.spectral",
+    "SDPLTF": "estimators.sdp",
     "MeanMap": "estimators.mean",
     "MeanLTF": "estimators.mean",
     "RandomLTF": "estimators.random",
