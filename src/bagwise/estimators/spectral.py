@@ -10,7 +10,7 @@ from bagwise.errors import InvalidInputError
 from bagwise.estimators.base import BagEstimator, generator, require_choice, warn_all
 from bagwise.learn.directions import combined_direction
 from bagwise.learn.identifiability import balance_finding, direction_findings
-from bagwise.learn.offsets import best_sign, best_threshold, matching_threshold
+from bagwise.learn.offsets import best_threshold, matching_threshold
 from bagwise.ltf import LTF
 from bagwise.stats.moments import BagMoments, Moments, key_moments, one_draw_moments
 
@@ -93,8 +93,10 @@ class SpectralLTF(BagEstimator):
         self.expected_sine_ = direction.sine
         warn_all(balance_finding(judged) + direction_findings(moments, direction))
         scores = judged.X @ direction.normal
-        found = best_threshold(scores, judged) if self.fit_intercept else best_sign(scores, judged)
-        threshold = found.threshold
+        # The sign is judged with a free offset even where none is wanted: a boundary forced through the origin by a
+        # slightly wrong normal may miss all large bags, and then says nothing of its sign.
+        found = best_threshold(scores, judged)
+        threshold = found.threshold if self.fit_intercept else 0.0
         if self.fit_intercept and self.offset == "count":
             threshold = matching_threshold(found.sign * scores, int(judged.counts.sum()))
         ltf = LTF(found.sign * direction.normal, -threshold)

@@ -13,7 +13,7 @@ import numpy as np
 from bagwise.arrays import BoolArray, FloatArray
 from bagwise.bags import Bags
 
-__all__ = ["Threshold", "best_sign", "best_threshold", "matching_threshold", "satisfied_intervals"]
+__all__ = ["Threshold", "best_threshold", "matching_threshold", "satisfied_intervals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,15 @@ def best_threshold(scores: FloatArray, bags: Bags) -> Threshold:
     Of several best intervals the widest finite one is taken: an end point would hang on rounding.
     """
     low, high = satisfied_intervals(scores, bags)
-    return _better([_sweep(low[i], high[i], scores) for i in (0, 1)], scores, bags)
-
-
-def best_sign(scores: FloatArray, bags: Bags) -> Threshold:
-    """The sign that satisfies more bags with the threshold 0."""
-    low, high = satisfied_intervals(scores, bags)
-    return _better([(int(n), 0.0) for n in ((low <= 0) & (high > 0)).sum(axis=1)], scores, bags)
+    (plus, at_plus), (minus, at_minus) = (_sweep(low[i], high[i], scores) for i in (0, 1))
+    # Satisfied bags decide if they differ by more than twice what chance explains. In large bags an imperfect direction
+    # satisfies hardly any with either sign; then the smaller total deviation of the counts decides.
+    if (plus - minus) ** 2 > 4 * (plus + minus):
+        positive = plus > minus
+    else:
+        by_plus, by_minus = _deviation(scores > at_plus, bags), _deviation(-scores > at_minus, bags)
+        positive = (by_plus, minus) <= (by_minus, plus)
+    return Threshold(1, at_plus, plus, minus) if positive else Threshold(-1, at_minus, minus, plus)
 
 
 def matching_threshold(scores: FloatArray, total: int) -> float:
@@ -72,21 +74,6 @@ def matching_threshold(scores: FloatArray, total: int) -> float:
         return _middle(above, float(higher.min())) if len(higher) else above + spread
     lower = scores[scores < above]
     return _middle(float(lower.max()), above) if len(lower) else above - spread
-
-
-def _better(found: list[tuple[int, float]], scores: FloatArray, bags: Bags) -> Threshold:
-    """The better of (satisfied, threshold) for sign +1 and sign -1.
-
-    Satisfied bags decide if they differ by more than twice what chance explains. In large bags an imperfect direction
-    satisfies hardly any with either sign; then the smaller total deviation of the counts decides.
-    """
-    (plus, at_plus), (minus, at_minus) = found
-    if (plus - minus) ** 2 > 4 * (plus + minus):
-        winner = 0 if plus > minus else 1
-    else:
-        errors = [_deviation(scores > at_plus, bags), _deviation(-scores > at_minus, bags)]
-        winner = 0 if (errors[0], -plus) <= (errors[1], -minus) else 1
-    return Threshold(1 - 2 * winner, found[winner][1], found[winner][0], found[1 - winner][0])
 
 
 def _deviation(predicted: BoolArray, bags: Bags) -> int:
