@@ -1,4 +1,4 @@
-"""Claim: bags of mixed sizes and counts are learnt from together, where the plain pooled algorithm is blind or reversed.
+"""Claim: bags of mixed sizes and counts are learnt from together, where the pooled algorithm is blind or reversed.
 
 The paper's estimator pooled over all bags sees (Sigma_D - 2 Sigma_B) ~ pbar(1 - pbar) - q Var p: nothing in bags formed
 at random, the wrong end of the spectrum where counts vary more than that. Centring within each (size, count) needs many
