@@ -45,8 +45,9 @@ def main(folder: Path) -> None:
     bw.save(learner, model_file)
     model = bw.load(model_file)
     new = read_rows(rows, model.feature_names_in_, ignore=("bag", "positives"))
-    labels = model.predict(new.X)
-    write_table(new.with_columns({"prediction": labels, "probability": model.predict_proba(new.X)[:, 1]}), predicted)
+    labels = model.predict(new.features)
+    probabilities = model.predict_proba(new.features)[:, 1]
+    write_table(new.with_columns({"prediction": labels, "probability": probabilities}), predicted)
 
     # The comparison that real data never allow: the same rows with all their labels.
     start = time.perf_counter()

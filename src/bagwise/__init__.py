@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from bagwise.data.io import read_bags as read_bags
     from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
-    from bagwise.estimators.random import ClassRatioLTF as ClassRatioLTF
-    from bagwise.estimators.random import RandomLTF as RandomLTF
     from bagwise.estimators.mean import MeanLTF as MeanLTF
     from bagwise.estimators.mean import MeanMap as MeanMap
+    from bagwise.estimators.random import ClassRatioLTF as ClassRatioLTF
+    from bagwise.estimators.random import RandomLTF as RandomLTF
     from bagwise.estimators.sdp import SDPLTF as SDPLTF
     from bagwise.estimators.spectral import SpectralLTF as SpectralLTF
     from bagwise.ltf import LTF as LTF

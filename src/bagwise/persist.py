@@ -53,6 +53,11 @@ _FIELDS: dict[str, tuple[str, dict[str, str]]] = {
         "estimators.spectral",
         _LINEAR | {"satisfied_": "float", "mirrored_": "float", "expected_sine_": "outcome", "dispersion_": "outcome"},
     ),
+    "SDPLTF": ("estimators.sdp", _LINEAR),
+    "MeanMap": ("estimators.mean", _LINEAR | {"means_": "float 2 d"}),
+    "MeanLTF": ("estimators.mean", _LINEAR),
+    "RandomLTF": ("estimators.random", _LINEAR | {"satisfied_": "float"}),
+    "ClassRatioLTF": ("estimators.random", _LINEAR),
 }
 _VALUES = ("LTF",)  # built from their fields at once; everything else is an estimator
 

@@ -47,7 +47,8 @@ def predicted_counts(model: Classifier, bags: Bags) -> IntArray:
     >>> predicted_counts(bw.LTF([1.0]), bags)
     array([0, 2])
     """
-    labels = np.asarray(model.predict(bags.X))
+    # Learners of this house take Bags, and compare the names of the features with those of the fit.
+    labels = np.asarray(model.predict(bags if hasattr(model, "ltf_") else bags.X))
     if labels.shape != (bags.n_rows,):
         raise InvalidInputError(
             f"predict must give one label per row, {bags.n_rows}; got shape {labels.shape}. "

@@ -32,9 +32,20 @@ class Learner(StrEnum):
 
     logistic = "logistic"
     spectral = "spectral"
+    mean = "mean"
+    random = "random"
+    sdp = "sdp"
+    meanmap = "meanmap"
 
 
-_CLASSES = {Learner.logistic: "BagLogisticRegression", Learner.spectral: "SpectralLTF"}
+_CLASSES = {
+    Learner.logistic: "BagLogisticRegression",
+    Learner.spectral: "SpectralLTF",
+    Learner.mean: "MeanLTF",
+    Learner.random: "RandomLTF",
+    Learner.sdp: "SDPLTF",
+    Learner.meanmap: "MeanMap",
+}
 
 Data = Annotated[str, typer.Argument(help="File, folder or glob of files with one row per instance.")]
 BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
@@ -173,15 +184,16 @@ def predict(
     table = read_rows(
         rows, None if names is None else [str(name) for name in names], ignore=("bag", "positives", *added)
     )
-    if table.X.shape[1] != learner.n_features_in_:
+    if names is None and table.X.shape[1] != learner.n_features_in_:
         raise InvalidInputError(
             f"{rows}: rows must have the {learner.n_features_in_} features of {model}; "
             f"got {table.X.shape[1]} numeric columns. Leave the others out."
         )
-    predicted = learner.predict(table.X)
+    X = table.X if names is None else table.features
+    predicted = learner.predict(X)
     columns = {"prediction": predicted}
     if hasattr(learner, "predict_proba"):
-        columns["probability"] = learner.predict_proba(table.X)[:, 1]
+        columns["probability"] = learner.predict_proba(X)[:, 1]
     write_table(table.with_columns(columns), output)
     result = {"n_rows": len(predicted), "n_positive": int((predicted == 1).sum()), "output": str(output)}
     _say(

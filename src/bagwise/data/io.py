@@ -151,9 +151,10 @@ def write_bags(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows to predict: the table as it came, and its features as a matrix."""
+    """Rows to predict: the table as it came, and its features, with their names and as a matrix."""
 
     table: Any
+    features: Any
     X: FloatArray
 
     def with_columns(self, columns: Mapping[str, AnyArray]) -> Any:
@@ -198,7 +199,7 @@ def read_rows(path: str | os.PathLike[str], features: Sequence[str] | None, *, i
     for j, array in enumerate(arrays):
         X[:, j] = array
     with _naming(path):
-        return Rows(table, as_matrix(X, what="the features", column_names=tuple(chosen)))
+        return Rows(table, table.select(chosen), as_matrix(X, what="the features", column_names=tuple(chosen)))
 
 
 # ---------------------------------------------------------------------- files
