@@ -1,10 +1,10 @@
 """What the whole house means by an array, and the one check that every matrix passes at the door.
 
-Owns the array types of the annotations and ``as_matrix``. Refuses what is not a finite, numeric,
-two-dimensional
+Owns the array types of the annotations and ``as_matrix``. Refuses what is not a finite, numeric, two-dimensional
 table. Knows nothing of bags.
 """
 
+from datetime import date, timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bagwise.errors import InvalidInputError
 
-__all__ = ["AnyArray", "BoolArray", "FloatArray", "IntArray", "as_matrix"]
+__all__ = ["AnyArray", "BoolArray", "FloatArray", "IntArray", "as_matrix", "first_non_number"]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -41,13 +41,22 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
         raise InvalidInputError(
             f"{what} must be real; got complex numbers. Pass real and imaginary parts as two columns."
         )
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        row, column = np.argwhere(np.ma.getmaskarray(X))[0]
+        raise InvalidInputError(
+            f"{what} must have no masked entries; got one in {_place(row, column, column_names)}. Fill them."
+        )
+    if (at := first_non_number(matrix)) is not None:
+        raise InvalidInputError(
+            f"{what} must be numeric; got {str(matrix[at])!r} in {_place(*at, column_names)}. "
+            "Encode text, categories and dates as numbers first."
+        )
     if matrix.dtype not in (np.float32, np.float64):
         try:
             matrix = matrix.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInputError(
-                f"{what} must be numeric; got dtype {matrix.dtype} ({error}). Encode text and categories as "
-                "numbers first."
+                f"{what} must be numeric; got dtype {matrix.dtype} ({error}). Encode it as numbers first."
             ) from None
     matrix = np.ascontiguousarray(matrix)
     # A sum is one pass without a temporary; only a suspicious one pays for the search.
@@ -55,9 +64,25 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
         suspicious = not np.isfinite(matrix.sum(dtype=np.float64))
     if suspicious and not (finite := np.isfinite(matrix)).all():
         row, column = np.argwhere(~finite)[0]
-        name = f" ({column_names[column]!r})" if column_names else ""
         raise InvalidInputError(
-            f"{what} must be finite; got {matrix[row, column]} in row {row}, column {column}{name}. "
+            f"{what} must be finite; got {matrix[row, column]} in {_place(row, column, column_names)}. "
             "Impute or drop such rows (then correct the counts of their bags)."
         )
     return matrix
+
+
+def first_non_number(values: AnyArray) -> tuple[int, ...] | None:
+    """Position of the first text, date or other non-number, None if there is none.
+
+    numpy would read "1" as 1, and a date as its days since 1970. Missing values count as numbers.
+    """
+    if values.dtype.kind in "biuf" or values.size == 0:
+        return None
+    if values.dtype.kind != "O":
+        return (0,) * values.ndim
+    others = (str, bytes, date, timedelta, np.datetime64, np.timedelta64)
+    return next((at for at, value in np.ndenumerate(values) if isinstance(value, others)), None)
+
+
+def _place(row: int, column: int, names: tuple[str, ...] | None) -> str:
+    return f"row {row}, column {column}" + (f" ({names[column]!r})" if names else "")

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from bagwise.arrays import AnyArray, FloatArray, IntArray, as_matrix
+from bagwise.arrays import AnyArray, FloatArray, IntArray, as_matrix, first_non_number
 from bagwise.errors import InvalidInputError
 
 __all__ = ["Bags", "bag_target", "is_bag_target"]
@@ -102,6 +102,8 @@ class Bags:
         names = _feature_names(X, feature_names)
         X = as_matrix(X, column_names=names)
         sizes = _integers(sizes, "sizes")
+        if sizes.ndim != 1:
+            raise InvalidInputError(f"sizes must be one per bag; got an array of shape {sizes.shape}.")
         if len(sizes) and sizes.min() < 1:
             at = int(np.argmin(sizes))
             raise InvalidInputError(f"sizes must be at least 1; got {sizes[at]} in bag {at}. Leave empty bags out.")
@@ -149,7 +151,13 @@ class Bags:
             )
         total = cast(str, count if count is not None else proportion)
         _refuse_duplicate_columns(frame)
-        table = nw.from_native(frame, eager_only=True)
+        try:
+            table = nw.from_native(frame, eager_only=True)
+        except TypeError:
+            raise InvalidInputError(
+                f"the table must be a pandas, polars or pyarrow one in memory; got a {type(frame).__name__}. "
+                "Collect a lazy one first; for arrays use from_arrays."
+            ) from None
         names = feature_columns(table.columns, _numeric_columns(table), bag, total, features)
         if len(table) == 0:
             raise InvalidInputError(f"a table of bags must have rows; got none (columns {', '.join(table.columns)}).")
@@ -193,9 +201,8 @@ class Bags:
             b = cut[0]
             raise InvalidInputError(
                 f"all rows of a bag must stay together; got {group.sizes[b]} of the {sizes[b]} rows of bag "
-                f"{_shown(group.ids[b])} "
-                f"({cut.size} bags are cut). Split with BagKFold or BagShuffleSplit of "
-                "bagwise.model_selection."
+                f"{_shown(group.ids[b])} ({cut.size} bags are cut). "
+                "Split with BagKFold or BagShuffleSplit of bagwise.model_selection."
             )
         totals = _totals(counts, group.sizes, group.ids, are_proportions=False)
         return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names)
@@ -221,7 +228,9 @@ class Bags:
                     f"parts must have the same features; part 0 has {first._feature_text()}, "
                     f"part {i} has {part._feature_text()}. Select common columns first."
                 )
-        ids = np.concatenate([part.ids for part in parts])
+        kinds = {part.ids.dtype.kind for part in parts}
+        mixed = len(kinds) > 1 and bool(kinds & set("US"))  # numpy would write 1 as "1"
+        ids = np.concatenate([part.ids.astype(object) if mixed else part.ids for part in parts])
         _refuse_repeated(ids)
         return cls(
             np.concatenate([part.X for part in parts]),
@@ -261,26 +270,27 @@ class Bags:
     @property
     def key(self) -> tuple[int, int] | None:
         """The (size, count) that all bags share, or None."""
-        same = (self.sizes == self.sizes[0]).all() and (self.counts == self.counts[0]).all()
-        return (int(self.sizes[0]), int(self.counts[0])) if same else None
+        if self.n_bags == 0 or (self.sizes != self.sizes[0]).any() or (self.counts != self.counts[0]).any():
+            return None
+        return int(self.sizes[0]), int(self.counts[0])
 
     @property
     def balanced(self) -> bool:
-        """Whether each bag has as many positives as negatives, so that totals cannot tell an LTF from its "
-        "complement."""
+        """Whether each bag has as many positives as negatives: totals cannot tell an LTF from its complement."""
         return bool((2 * self.counts == self.sizes).all())
 
     def __len__(self) -> int:
         return self.n_bags
 
     def __repr__(self) -> str:
+        if self.n_bags == 0:
+            return f"Bags(no bags, {_plural(self.n_features, 'feature')})"
         low, high = self.sizes.min(), self.sizes.max()
         sizes = f"size {low}" if low == high else f"sizes {low} to {high}"
         share = 100 * self.counts.sum() / self.sizes.sum()
         return (
             f"Bags({_plural(self.n_bags, 'bag')}, {_plural(self.n_rows, 'row')}, "
-            f"{_plural(self.n_features, 'feature')}; "
-            f"{sizes}, {share:.1f} % positive)"
+            f"{_plural(self.n_features, 'feature')}; {sizes}, {share:.1f} % positive)"
         )
 
     def __getitem__(self, key: Any) -> "Bags":
@@ -339,8 +349,7 @@ class Bags:
         return self.X, self.target()
 
     def split(self, fraction: float, rng: np.random.Generator) -> tuple["Bags", "Bags"]:
-        """Two random parts; the first holds the given fraction of the bags (at least one bag is left in "
-        "each)."""
+        """Two random parts, of at least one bag each; the first holds the given fraction of the bags."""
         if not 0 < fraction < 1:
             raise InvalidInputError(f"fraction must lie strictly between 0 and 1; got {fraction}.")
         if self.n_bags < 2:
@@ -359,8 +368,8 @@ class Bags:
 def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None) -> AnyArray:
     """The ``y`` that carries bags through scikit-learn: one record (bag, size, count) per row.
 
-    It is sliced with the rows, so Pipeline, GridSearchCV and cross_validate hand it to ``fit`` and ``score`` alike. As it
-    carries each bag's size, a fold that cuts a bag is noticed.
+    It is sliced with the rows, so Pipeline, GridSearchCV and cross_validate hand it to ``fit`` and ``score`` alike. As
+    it carries each bag's size, a fold that cuts a bag is noticed.
 
     Parameters
     ----------
@@ -420,19 +429,18 @@ class _Group:
         grouped = values if self.order is None else values[self.order]
         starts = np.cumsum(self.sizes) - self.sizes
         first: AnyArray = grouped[starts]
-        if (clash := np.flatnonzero(grouped != np.repeat(first, self.sizes))).size:
+        differs = (grouped != np.repeat(first, self.sizes)) & (grouped == grouped)  # NaN has an error of its own
+        if (clash := np.flatnonzero(differs)).size:
             b = int(np.searchsorted(starts, clash[0], side="right")) - 1
             raise InvalidInputError(
                 f"{what!r} must be the same in all rows of a bag; got {first[b]} and {grouped[clash[0]]} in "
-                f"bag {_shown(self.ids[b])}. "
-                "It is the total of the bag, not of a row."
+                f"bag {_shown(self.ids[b])}. It is the total of the bag, not of a row."
             )
         return first
 
 
 def _group(ids: AnyArray) -> _Group:
-    """Rows by bag. Runs of equal ids come first, as sorted and grouped input then costs one comparison per "
-    "row."""
+    """Rows by bag. Runs of equal ids come first, as grouped input then costs one comparison per row."""
     if len(ids) == 0:
         raise InvalidInputError("bags must have at least one row; got none.")
     breaks = np.flatnonzero(ids[1:] != ids[:-1]) + 1
@@ -449,7 +457,10 @@ def _factorise(values: AnyArray) -> tuple[IntArray, AnyArray]:
     """Code of each value in order of first appearance, and the distinct values."""
     if values.dtype.kind in "OUS":  # hashing beats sorting for text, and any hashable is welcome
         index: dict[Any, int] = {}
-        codes = np.fromiter((index.setdefault(v, len(index)) for v in values.tolist()), np.int64, len(values))
+        try:
+            codes = np.fromiter((index.setdefault(v, len(index)) for v in values.tolist()), np.int64, len(values))
+        except TypeError as error:
+            raise InvalidInputError(f"ids must be hashable; {error}. Use numbers, text or tuples.") from None
         distinct = np.empty(len(index), dtype=values.dtype)
         distinct[:] = list(index)
         return codes, distinct
@@ -469,8 +480,7 @@ def _id_array(ids: Any, n: int | None, per: str = "row") -> AnyArray:
             array = np.asarray(values)
         except ValueError:  # ragged: ids are tuples of several lengths
             array = np.empty((0, 0))
-        # Tuples are ids like any other, and numpy would turn 1 and "1" into the same text: keep such ids as
-        # objects.
+        # Tuples are ids like any other, and numpy would turn 1 and "1" into the same text: such ids stay objects.
         mixed = array.dtype.kind in "US" and not all(isinstance(v, (str, bytes)) for v in values)
         if array.ndim != 1 or mixed:
             array = np.empty(len(values), dtype=object)
@@ -483,8 +493,7 @@ def _id_array(ids: Any, n: int | None, per: str = "row") -> AnyArray:
     missing = _missing(values)
     if missing is not None:
         raise InvalidInputError(
-            f"each {per} must have a bag id; got {_shown(values[missing])} in {per} {missing}. Drop such "
-            "rows or "
+            f"each {per} must have a bag id; got {_shown(values[missing])} in {per} {missing}. Drop such rows or "
             "give them a bag."
         )
     return cast(AnyArray, values)
@@ -526,14 +535,13 @@ def _values_by_bag(ids: AnyArray, counts: Any, proportions: Any) -> AnyArray:
         raise InvalidInputError("exactly one of counts= and proportions= must be given: the total of each bag.")
     what, values = ("counts", counts) if counts is not None else ("proportions", proportions)
     if hasattr(values, "index") and hasattr(values, "to_dict"):  # a pandas Series, by its index
-        values = values.to_dict()
+        values = _of_series(values, what)
     if isinstance(values, Mapping):
         return _from_mapping(ids, values, what)
     given = np.asarray(values)
     if given.shape != ids.shape:
         raise InvalidInputError(
-            f"{what} must be one per distinct id, in sorted order; got shape {given.shape} for {len(ids)} "
-            "bags. "
+            f"{what} must be one per distinct id, in sorted order; got shape {given.shape} for {len(ids)} bags. "
             "A mapping from id to value is safer."
         )
     try:
@@ -545,22 +553,33 @@ def _values_by_bag(ids: AnyArray, counts: Any, proportions: Any) -> AnyArray:
     return aligned
 
 
+def _of_series(series: Any, what: str) -> dict[Any, Any]:
+    """Entry of each id of a pandas Series; an id may stand in it several times, with one value."""
+    entries: dict[Any, Any] = {}
+    for i, value in zip(series.index, series.tolist(), strict=True):
+        if (known := entries.setdefault(i, value)) != value and value == value:
+            raise InvalidInputError(
+                f"{what} must be the same wherever a bag stands; got {known} and {value} for bag {_shown(i)}."
+            )
+    return entries
+
+
 def _from_mapping(ids: AnyArray, values: Mapping[Any, Any], what: str) -> AnyArray:
     wanted = ids.tolist()
-    absent = [i for i in wanted if i not in values]
+    if ids.dtype.kind in "mM":  # the same day has one hash as a numpy, another as a pandas and a Python date
+        values = dict(zip(np.asarray([*values], dtype=ids.dtype).tolist(), values.values(), strict=True))
+    absent = [b for b, i in enumerate(wanted) if i not in values]
     if absent:
         raise InvalidInputError(
-            f"each bag must have an entry in {what}; none for bag {_shown(absent[0])} ({len(absent)} of "
-            f"{len(wanted)} bags lack one). "
-            "Leave out rows of bags without a total."
+            f"each bag must have an entry in {what}; none for bag {_shown(ids[absent[0]])} ({len(absent)} of "
+            f"{len(wanted)} bags lack one). Leave out rows of bags without a total."
         )
     if len(values) != len(wanted):
         known = set(wanted)
         extra = [i for i in values if i not in known]
         raise InvalidInputError(
             f"each entry of {what} must belong to a bag with rows; {_shown(extra[0])} has none ({len(extra)} "
-            "such "
-            "entries). Remove them."
+            "such entries). Remove them."
         )
     return np.asarray([values[i] for i in wanted])
 
@@ -582,8 +601,7 @@ def _totals(values: Any, sizes: IntArray, ids: AnyArray, *, are_proportions: boo
 
 
 def _counts_of_proportions(values: Any, sizes: IntArray, ids: AnyArray) -> IntArray:
-    """The integer counts that proportions stand for; rounding of float32 is forgiven, anything else is "
-    "not."""
+    """The integer counts that proportions stand for; rounding of float32 is forgiven, anything else is not."""
     proportions = _numbers(values, "proportions")
     if proportions.shape != sizes.shape:
         raise InvalidInputError(
@@ -593,8 +611,7 @@ def _counts_of_proportions(values: Any, sizes: IntArray, ids: AnyArray) -> IntAr
         b = bad[0]
         raise InvalidInputError(
             f"proportions must lie in [0, 1]; got {proportions[b]} in bag {_shown(ids[b])}. For numbers of "
-            "positives pass counts= "
-            "(in scikit-learn's y: bag_target)."
+            "positives pass counts= (in scikit-learn's y: bag_target)."
         )
     exact = proportions * sizes
     counts: IntArray = np.rint(exact).astype(np.int64)
@@ -602,15 +619,17 @@ def _counts_of_proportions(values: Any, sizes: IntArray, ids: AnyArray) -> IntAr
         b = bad[0]
         raise InvalidInputError(
             f"proportions must be multiples of 1/size; got {proportions[b]} in bag {_shown(ids[b])} of size "
-            f"{sizes[b]}. "
-            f"The nearest count is {counts[b]}: pass counts=, or {counts[b]}/{sizes[b]}."
+            f"{sizes[b]}. The nearest count is {counts[b]}: pass counts=, or {counts[b]}/{sizes[b]}."
         )
     return counts
 
 
 def _numbers(values: Any, what: str) -> FloatArray:
+    array = np.asarray(values)
+    if (at := first_non_number(array)) is not None:
+        raise InvalidInputError(f"{what} must be numbers; got {_shown(array[at])}. Convert them first.")
     try:
-        return np.asarray(values, dtype=np.float64)
+        return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{what} must be numbers; {error}.") from None
 
@@ -625,9 +644,8 @@ def _integers(values: Any, what: str, ids: AnyArray | None = None) -> IntArray:
     if not whole.all():
         b = int(np.argmin(whole))
         where = f"bag {_shown(ids[b])}" if ids is not None and b < len(ids) else f"bag {b}"
-        raise InvalidInputError(
-            f"{what} must be integers; got {numbers[b]} in {where}. For fractions pass proportions=."
-        )
+        advice = "For fractions pass proportions=." if what == "counts" else "They are numbers of rows."
+        raise InvalidInputError(f"{what} must be integers; got {numbers.flat[b]} in {where}. {advice}")
     return numbers.astype(np.int64)
 
 
@@ -637,8 +655,7 @@ def _integers(values: Any, what: str, ids: AnyArray | None = None) -> IntArray:
 def feature_columns(
     columns: Sequence[str], numeric: Sequence[str], bag: str, total: str, features: Sequence[str] | None
 ) -> tuple[str, ...]:
-    """The columns to learn from: those asked for, or the numeric ones but the bag, the total and "
-    "``label``."""
+    """The columns to learn from: those asked for, or the numeric ones but the bag, the total and ``label``."""
     wanted = [bag, total, *(features or ())]
     if missing := [name for name in wanted if name not in columns]:
         raise InvalidInputError(f"column {missing[0]!r} must be in the table; it has {', '.join(map(str, columns))}.")
@@ -683,8 +700,13 @@ def _matrix(table: Any, names: tuple[str, ...]) -> AnyArray:
 
 
 def _refuse_duplicate_columns(frame: Any) -> None:
+    if hasattr(frame, "collect"):  # a lazy table, whose names cost a pass over it
+        return
     columns: Any = getattr(frame, "column_names", None)
-    names: Iterable[Any] = getattr(frame, "columns", ()) if columns is None else columns
+    _refuse_duplicates(getattr(frame, "columns", ()) if columns is None else columns)
+
+
+def _refuse_duplicates(names: Iterable[Any]) -> None:
     seen: set[Any] = set()
     for name in names:
         if isinstance(name, str) and name in seen:
@@ -702,13 +724,16 @@ def _feature_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...] | Non
     names = tuple(columns)
     if not all(isinstance(name, str) for name in names):
         return None
+    _refuse_duplicates(names)
     if given is not None and np.ndim(X) == 2 and len(names) != np.shape(X)[1]:
         raise InvalidInputError(f"feature_names must be one per column; got {len(names)} for {np.shape(X)[1]} columns.")
     return names
 
 
 def _shown(value: Any) -> str:
-    """An id as its owner would write it: 7, not np.int64(7)."""
+    """An id as its owner would write it: 7, not np.int64(7); a date, not its nanoseconds."""
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return str(value)
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
