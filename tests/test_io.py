@@ -267,6 +267,38 @@ def test_column_names_that_clash_are_refused_on_the_way_out(tmp_path: Path) -> N
     assert os.listdir(tmp_path) == []
 
 
+HEADS = [b"", b"PAR1", b"ARROW1\0\0", b"bag,positives,x\n", b"bag,positives,x\n1,1,0\n1,1,", b"\xff\xfe"]
+
+
+@given(head=st.sampled_from(HEADS), body=st.binary(max_size=60), ending=st.sampled_from(ENDINGS))
+def test_any_bytes_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, head: bytes, body: bytes, ending: str
+) -> None:
+    file = tmp_path_factory.mktemp("io") / f"any{ending}"
+    file.write_bytes(head + body)
+    try:
+        assert read_bags(file).n_rows > 0
+    except InvalidInputError as error:
+        assert file.name in str(error)
+        assert "\n" not in str(error)
+
+
+@given(cut=st.integers(0, 2000), flips=st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 255)), max_size=3))
+def test_a_damaged_file_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, cut: int, flips: list[tuple[int, int]]
+) -> None:
+    file = tmp_path_factory.mktemp("io") / "b.parquet"
+    write_bags(some_bags(), file)
+    content = bytearray(file.read_bytes())
+    for place, change in flips:
+        content[place % len(content)] ^= change
+    file.write_bytes(content[: len(content) - cut % 50] if not flips else content)
+    try:
+        read_bags(file)
+    except InvalidInputError as error:
+        assert "b.parquet" in str(error)
+
+
 # ---------------------------------------------------------------------- whole or not at all
 
 

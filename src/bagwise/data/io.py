@@ -284,7 +284,10 @@ def _read(path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Pa
             names = tables[0].column_names if tables else wanted(columns, file)
             _refuse_missing(names, columns, file)
             tables.append(opened.read(names))
-        except (arrow.ArrowException, OSError) as error:
+            tables[-1].validate(full=True)  # text that is not UTF-8 would only fail later, far from here
+        except InvalidInputError:
+            raise
+        except Exception as error:  # of a damaged file a reader may raise anything, UnicodeDecodeError among it
             raise InvalidInputError(
                 f"{file} must be a readable {_format_of(file)} file; {_first_line(error)}."
             ) from None
@@ -385,14 +388,14 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        raise InvalidInputError(f"{os.fspath(path)}: {error}") from None
+        raise InvalidInputError(f"{os.fspath(path)}: {_one_line(str(error))}") from None
 
 
 def _listed(names: Sequence[str] | Mapping[str, bool]) -> str:
     """Names with commas; of many, the first dozen."""
     names = list(names)
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return ", ".join(names[:12]) + more
+    return _one_line(", ".join(names[:12])) + more
 
 
 def _near_files(place: Path) -> str:
@@ -403,4 +406,9 @@ def _near_files(place: Path) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return _one_line((str(error).strip().splitlines() or [type(error).__name__])[0].rstrip("."))
+
+
+def _one_line(text: str) -> str:
+    """Text from a file, whose names may hold anything, fit for a message."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
