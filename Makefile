@@ -1,10 +1,10 @@
 # Two commands matter: `make demo` shows the main job, `make test` runs everything that must hold.
 # Both make their own environment in .venv from the hash-locked files under requirements/; the stamps make the second
-# run start at once. PYTHON=... picks the interpreter, WORKERS=... the number of test processes.
+# run start at once. PYTHON=... picks the interpreter, WORKERS=... the number of test processes (up to 4 by default).
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
-WORKERS ?= 2
+WORKERS ?= auto
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed-run
@@ -18,7 +18,7 @@ demo: $(RUN_STAMP)
 	@$(BIN)/python examples/demo.py demo
 
 test: $(DEV_STAMP)
-	@$(BIN)/python -m pytest -n $(WORKERS)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 
 dev: $(DEV_STAMP)
 

@@ -88,6 +88,13 @@ def test_every_module_says_what_it_is(name: str) -> None:
     assert not {"utils", "helpers", "common", "misc"} & set(name.split("."))
 
 
+def test_every_learner_can_be_saved() -> None:
+    from bagwise.persist import _FIELDS
+
+    learners = {name: home for name, home in HOME.items() if home.startswith("estimators.")}
+    assert learners.items() <= {name: home for name, (home, _) in _FIELDS.items()}.items()
+
+
 # ---------------------------------------------------------------------- imports
 
 
