@@ -30,6 +30,8 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
             f"{what} must be a dense matrix; got a sparse {type(X).__name__}. Pass {what}.toarray()."
         )
     matrix = np.asarray(X)
+    if matrix.dtype.kind in "US" and not isinstance(X, np.ndarray):
+        matrix = np.asarray(X, dtype=object)  # one text among numbers made all of them text
     if matrix.ndim != 2:
         raise InvalidInputError(
             f"{what} must have two dimensions (rows, features); got {matrix.ndim} of shape {matrix.shape}. "
@@ -42,13 +44,13 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
             f"{what} must be real; got complex numbers. Pass real and imaginary parts as two columns."
         )
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        row, column = np.argwhere(np.ma.getmaskarray(X))[0]
+        at = tuple(np.argwhere(np.ma.getmaskarray(X))[0])
         raise InvalidInputError(
-            f"{what} must have no masked entries; got one in {_place(row, column, column_names)}. Fill them."
+            f"{what} must have no masked entries; got one in {_place(at, column_names)}. Fill them."
         )
-    if (at := first_non_number(matrix)) is not None:
+    if (text := first_non_number(matrix)) is not None:
         raise InvalidInputError(
-            f"{what} must be numeric; got {str(matrix[at])!r} in {_place(*at, column_names)}. "
+            f"{what} must be numeric; got {str(matrix[text])!r} in {_place(text, column_names)}. "
             "Encode text, categories and dates as numbers first."
         )
     if matrix.dtype not in (np.float32, np.float64):
@@ -63,9 +65,9 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(matrix.sum(dtype=np.float64))
     if suspicious and not (finite := np.isfinite(matrix)).all():
-        row, column = np.argwhere(~finite)[0]
+        at = tuple(np.argwhere(~finite)[0])
         raise InvalidInputError(
-            f"{what} must be finite; got {matrix[row, column]} in {_place(row, column, column_names)}. "
+            f"{what} must be finite; got {matrix[at]} in {_place(at, column_names)}. "
             "Impute or drop such rows (then correct the counts of their bags)."
         )
     return matrix
@@ -84,5 +86,6 @@ def first_non_number(values: AnyArray) -> tuple[int, ...] | None:
     return next((at for at, value in np.ndenumerate(values) if isinstance(value, others)), None)
 
 
-def _place(row: int, column: int, names: tuple[str, ...] | None) -> str:
+def _place(at: tuple[int, ...], names: tuple[str, ...] | None) -> str:
+    row, column = at
     return f"row {row}, column {column}" + (f" ({names[column]!r})" if names else "")
