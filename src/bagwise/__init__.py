@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bagwise.data.io import read_bags as read_bags
     from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
+    from bagwise.estimators.alternating import AlternatingMeanMap as AlternatingMeanMap
+    from bagwise.estimators.bag_loss import BagLossRegression as BagLossRegression
+    from bagwise.estimators.debiased import EasyLLP as EasyLLP
     from bagwise.estimators.mean import MeanLTF as MeanLTF
     from bagwise.estimators.mean import MeanMap as MeanMap
     from bagwise.estimators.random import ClassRatioLTF as ClassRatioLTF
@@ -41,6 +44,9 @@ _HOME = {
     "SpectralLTF": "estimators.spectral",
     "SDPLTF": "estimators.sdp",
     "MeanMap": "estimators.mean",
+    "BagLossRegression": "estimators.bag_loss",
+    "EasyLLP": "estimators.debiased",
+    "AlternatingMeanMap": "estimators.alternating",
     "MeanLTF": "estimators.mean",
     "RandomLTF": "estimators.random",
     "ClassRatioLTF": "estimators.random",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,7 +22,7 @@ from bagwise.bags import Bags, is_bag_target
 from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
 
-__all__ = ["BagEstimator", "generator", "require_choice", "warn_all"]
+__all__ = ["BagEstimator", "SigmoidProbability", "generator", "require_choice", "require_positive", "warn_all"]
 
 _DTYPES = (np.float64, np.float32)
 
@@ -206,6 +207,15 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         return tags
 
 
+class SigmoidProbability:
+    """The answer of a logistic model: sigmoid of the decision function."""
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probabilities of the two classes of each row, in the order of ``classes_``."""
+        positive = expit(self.decision_function(X))  # type: ignore[attr-defined]
+        return np.column_stack([1 - positive, positive])
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """A Generator from whatever scikit-learn takes as random_state."""
     if random_state is None or isinstance(random_state, (int, np.integer, np.random.Generator)):
@@ -218,6 +228,14 @@ def require_choice(estimator: Any, name: str, choices: tuple[Any, ...]) -> None:
     if (value := getattr(estimator, name)) not in choices:
         options = ", ".join(map(repr, choices))
         raise InvalidInputError(f"{name} of {type(estimator).__name__} must be one of {options}; got {value!r}.")
+
+
+def require_positive(estimator: Any, *names: str) -> None:
+    """Refuse parameters that are not positive numbers."""
+    for name in names:
+        value = getattr(estimator, name)
+        if not (isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and value > 0):
+            raise InvalidInputError(f"{name} of {type(estimator).__name__} must be a positive number; got {value!r}.")
 
 
 def warn_all(findings: list[str]) -> None:
