@@ -473,7 +473,7 @@ def _factorise(values: AnyArray) -> tuple[IntArray, AnyArray]:
 
 def _id_array(ids: Any, n: int | None, per: str = "row") -> AnyArray:
     """Ids as a one-dimensional array without missing values."""
-    values: Any = ids.to_numpy() if hasattr(ids, "to_numpy") else ids
+    values: Any = np.asarray(ids) if hasattr(ids, "__array__") else ids
     if not isinstance(values, np.ndarray):
         values = list(values)
         try:
