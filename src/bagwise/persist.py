@@ -56,6 +56,9 @@ _FIELDS: dict[str, tuple[str, dict[str, str]]] = {
     "SDPLTF": ("estimators.sdp", _LINEAR),
     "MeanMap": ("estimators.mean", _LINEAR | {"means_": "float 2 d"}),
     "MeanLTF": ("estimators.mean", _LINEAR),
+    "BagLossRegression": ("estimators.bag_loss", _LINEAR | {"n_iter_": "int"}),
+    "EasyLLP": ("estimators.debiased", _LINEAR),
+    "AlternatingMeanMap": ("estimators.alternating", _LINEAR | {"n_rounds_": "int"}),
     "RandomLTF": ("estimators.random", _LINEAR | {"satisfied_": "float"}),
     "ClassRatioLTF": ("estimators.random", _LINEAR),
 }
