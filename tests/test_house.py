@@ -34,7 +34,9 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_every_export_is_importable_from_its_home_and_nothing_else_is_exported() -> None:
-    assert list(bw.__all__) == list(HOME)
+    assert list(bw.__all__) == [*HOME, *bw._MODULES]
+    for name, home in bw._MODULES.items():
+        assert getattr(bw, name) is import_module(f"bagwise.{home}")
     for name, home in HOME.items():
         module = import_module(f"bagwise.{home}")
         assert getattr(bw, name) is getattr(module, name)
@@ -53,7 +55,8 @@ def test_type_checkers_see_the_same_exports() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == {name: f"bagwise.{home}" for name, home in HOME.items()}
+    modules = {name: f"bagwise.{home}".rpartition(".")[0] for name, home in bw._MODULES.items()}
+    assert seen == {name: f"bagwise.{home}" for name, home in HOME.items()} | modules
 
 
 @pytest.mark.parametrize("name", HOME)

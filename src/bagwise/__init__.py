@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bagwise.assess.metrics import proportion_error as proportion_error
     from bagwise.bags import Bags as Bags
     from bagwise.bags import bag_target as bag_target
+    from bagwise.data import datasets as datasets
     from bagwise.data.io import read_bags as read_bags
     from bagwise.data.io import write_bags as write_bags
     from bagwise.data.oracles import BagOracle as BagOracle
@@ -58,10 +59,15 @@ _HOME = {
     "oracle_bag_error": "assess.metrics",
 }
 
-__all__ = [*_HOME]
+# Modules that are used by name, as in bw.datasets.load_digits().
+_MODULES = {"datasets": "data.datasets"}
+
+__all__ = [*_HOME, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"bagwise.{_MODULES[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'bagwise' has no attribute {name!r}")
     value = getattr(import_module(f"bagwise.{_HOME[name]}"), name)
