@@ -16,7 +16,7 @@ from bagwise.data.datasets import (
 )
 from bagwise.errors import InvalidInputError
 
-ADULT = """39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Husband, White, Male, 2174, 0, 40, US, <=50K
+ADULT = """39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Wife, White, Male, 2174, 0, 40, US, <=50K
 50, Private, 83311, HS-grad, 13, Married-civ-spouse, Exec-managerial, Husband, White, Male, 0, 0, 13, US, >50K
 
 """
