@@ -323,6 +323,8 @@ def _disagreement(l: float, shift: float, angle: FloatArray | float) -> tuple[Fl
 def _satisfied(weights: FloatArray, lost: float, taken: float) -> float:
     """Share of satisfied bags, Pr[Bin(k, lost) = Bin(q - k, taken)], averaged over the counts."""
     q, total = len(weights) - 1, 0.0
+    # Rates below any that matter are none: the binomial overflows at subnormal probabilities.
+    lost, taken = (rate if rate > 1e-150 else 0.0 for rate in (lost, taken))
     for k in np.flatnonzero(weights):
         r = np.arange(min(k, q - k) + 1)
         total += float(weights[k]) * float(binom.pmf(r, k, lost) @ binom.pmf(r, q - k, taken))
