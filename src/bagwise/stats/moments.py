@@ -28,9 +28,9 @@ __all__ = ["BagMoments", "Moments", "key_moments", "one_draw_moments"]
 
 # Rows per block: a block of 50 features then stays in a core's second-level cache between the passes over it.
 _BLOCK_ELEMENTS = 1 << 16
-# Digits that the quick within-bag scatter may lose to the distance of the data from 0, before the careful
-# way is taken.
-_CANCELLATION = 1e-7
+# What the quick within-bag scatter must keep of a sum of squares; with less, the careful way is taken. Three digits
+# lost leave an error of 1e-13, far below what `linalg` takes for a dimension (1e-11).
+_CANCELLATION = 1e-3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,15 +99,13 @@ class Moments:
 
     @property
     def cov_residual(self) -> FloatArray:
-        """Covariance of a bag's mean around its regression on p, times q: what rows of one class would "
-        "have."""
+        """Covariance of a bag's mean around its regression on p, times q: what rows of one class would have."""
         within = self.n_pairs * self.cov_within
         return (self.n_rows * self.cov_given_count - within) / self.n_residuals
 
     @property
     def n_residuals(self) -> float:
-        """Degrees of freedom of ``cov_residual``: bags less the fitted coefficients (exact moments have no "
-        "loss)."""
+        """Degrees of freedom of ``cov_residual``: bags less the fitted coefficients (exact moments have no loss)."""
         if self.n_bags <= 1:
             return self.n_bags
         return max(self.n_bags - (2.0 if self.count_scatter > 0 else 1.0), 1.0)
@@ -146,15 +144,15 @@ class BagMoments:
         if bags.n_bags == 0:
             return cls.empty(bags.n_features)
         n = bags.n_rows
-        origin = bags.X[: bags.sizes[0]].mean(axis=0, dtype=np.float64)
+        # A row, not a mean: a constant column then is 0 to the last bit, and stays so when sums are merged.
+        origin = bags.X[0].astype(np.float64)
         gram, squares = _grams(bags, origin)
         centre: FloatArray = gram[0, 1:] / n
         between = gram[1:, 1:] - n * np.outer(centre, centre)
         # Of sum (x - o)(x - o)^T only sum x x^T needs the rows; the means' Gram matrix knows the rest.
         shift = np.outer(origin, gram[0, 2:] + n * origin / 2)
         within: FloatArray = squares - shift - shift.T - gram[2:, 2:]
-        # Where almost all of a sum of squares has cancelled, digits are lost: then sum squared deviations
-        # instead.
+        # Where most of a sum of squares has cancelled, digits are lost: then sum squared deviations instead.
         if (np.diag(within) < _CANCELLATION * np.diag(squares)).any():
             within = _careful_within(bags)
         return cls(
@@ -180,10 +178,11 @@ class BagMoments:
         # Chan, Golub and LeVeque's update: stable, and symmetric in its two sides to the last bit.
         delta = other.centre - self.centre if self.n_rows and other.n_rows else np.zeros_like(self.centre)
         weight = self.n_rows * other.n_rows / n
+        centre = (self.n_rows * self.centre + other.n_rows * other.centre) / n
         return BagMoments(
             self.n_bags + other.n_bags,
             n,
-            (self.n_rows * self.centre + other.n_rows * other.centre) / n,
+            np.where(delta == 0, self.centre if self.n_rows else other.centre, centre),  # equal ones do not move
             self.between + other.between + weight * np.outer(delta, delta),
             self.within + other.within,
             (min(self.sizes[0], other.sizes[0]), max(self.sizes[1], other.sizes[1])),
@@ -231,16 +230,13 @@ def key_moments(bags: Bags) -> dict[tuple[int, int], BagMoments]:
 def one_draw_moments(bags: Bags, rng: np.random.Generator, *, fresh: bool = False) -> Moments:
     """Moments by Algorithm 1 to the letter: one row per bag for Sigma_B, one pair per bag for Sigma_D.
 
-    All bags must share one (size, count). With ``fresh``, rows come from the first half of the bags and
-    pairs from the
-    second. Unlike the all-pairs estimate it throws most of a bag away; it is here for fidelity and
-    comparison.
+    All bags must share one (size, count). With ``fresh``, rows come from the first half of the bags and pairs from the
+    second. Unlike the all-pairs estimate it throws most of a bag away; it is here for fidelity and comparison.
     """
     if bags.key is None or bags.key[0] < 2:
         raise InvalidInputError(
             "one draw per bag needs bags of one (size, count) with at least two rows; "
-            f"got sizes {bags.sizes.min()}..{bags.sizes.max()}, counts "
-            f"{bags.counts.min()}..{bags.counts.max()}. "
+            f"got sizes {bags.sizes.min()}..{bags.sizes.max()}, counts {bags.counts.min()}..{bags.counts.max()}. "
             "Use the moments of all pairs, or select the bags of one key."
         )
     q, k = bags.key
@@ -303,8 +299,7 @@ def _grams(bags: Bags, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _careful_within(bags: Bags) -> FloatArray:
-    """Within-bag scatter from rows centred bag by bag: exact wherever the data lie, at the cost of writing "
-    "them once."""
+    """Within-bag scatter from rows centred bag by bag: exact wherever the data lie, for writing them once."""
     from bagwise.stats.kernels import centred_rows
 
     starts = bags.starts
