@@ -58,7 +58,10 @@ REFUSALS = [
     (np.array([[1, b"2"]], object), "X must be numeric; got \"b'2'\" in row 0, column 1"),
     (np.array([[1, {}]], object), "X must be numeric; got dtype object (float() argument must be"),
     (pd.DataFrame({"a": [1], "b": ["x"]}), "X must be numeric; got 'x' in row 0, column 1"),
-    (np.ma.masked_array([[1.0, 2.0]], mask=[[False, True]]), "X must have no masked entries; got one in row 0, column 1"),
+    (
+        np.ma.masked_array([[1.0, 2.0]], mask=[[False, True]]),
+        "X must have no masked entries; got one in row 0, column 1",
+    ),
     (sp.csr_matrix(np.eye(2)), "X must be a dense matrix; got a sparse csr_matrix. Pass X.toarray()"),
 ]
 
