@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bagwise.cli import lab
 from bagwise.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -201,6 +202,10 @@ def predict(
         f"Predicted {result['n_rows']:,} rows, {result['n_positive']:,} of them positive\nWrote {output}",
         as_json,
     )
+
+
+app.command(epilog="Example: bagwise reproduce table1 --jobs 2 -o results")(lab.reproduce)
+app.command(epilog="Example: bagwise report results -o report.html")(lab.report)
 
 
 # ---------------------------------------------------------------------- what the commands share
