@@ -8,16 +8,44 @@ Counts are canonical, as integers compare exactly. Rows of a bag are kept togeth
 row.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray, as_matrix, first_non_number
 from bagwise.errors import InvalidInputError
 
-__all__ = ["Bags", "bag_target", "is_bag_target"]
+__all__ = ["BagSource", "Bags", "bag_target", "is_bag_target"]
+
+T = TypeVar("T")
+
+
+class BagSource(Protocol):
+    """Where a learner of sums has its bags from: memory (`Bags`), files, or the workers of a cluster.
+
+    What the rows of all bags come to is asked as a ``task`` on some whole bags whose results add up with ``+``; how the
+    bags are cut into parts, and where each part is worked on, is the source's affair.
+    """
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+        ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features, if they have any."""
+        ...
+
+    def reduce(self, task: "Callable[[Bags], T]") -> T:
+        """The sum of ``task(part)`` over parts that hold each bag once."""
+        ...
+
+    def split(self, fraction: float, rng: np.random.Generator) -> "tuple[BagSource, BagSource]":
+        """Two random parts by bags, the first with about the given fraction of them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -347,6 +375,10 @@ class Bags:
         array([1, 1])
         """
         return self.X, self.target()
+
+    def reduce(self, task: Callable[["Bags"], T]) -> T:
+        """What the task makes of all bags: in memory they are one part. See `BagSource`."""
+        return task(self)
 
     def split(self, fraction: float, rng: np.random.Generator) -> tuple["Bags", "Bags"]:
         """Two random parts, of at least one bag each; the first holds the given fraction of the bags."""
