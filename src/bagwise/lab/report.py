@@ -8,8 +8,11 @@ import io
 import json
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from bagwise.errors import MissingExtraError
+from bagwise.lab.plots import write_plots
 from bagwise.lab.results import Results, Row, require_folder
 from bagwise.lab.summary import figures, summed
 from bagwise.lab.tables import TABLES, Recipe, Table
@@ -45,6 +48,8 @@ def write_tables(folder: str | os.PathLike[str], tables: Iterable[Table]) -> lis
             path = folder / f"{table.name}.{suffix}"
             path.write_text(text, encoding="utf-8")
             written.append(path)
+        with suppress(MissingExtraError):
+            written += write_plots(folder, table, panels)
     return written
 
 
