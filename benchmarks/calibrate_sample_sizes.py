@@ -149,7 +149,7 @@ def lemma_4_1() -> Iterable[Cell]:
                 for eps in (0.5, 0.95):
                     for delta in (0.1, 0.8):
                         scale = d * max(1, l**2) * log(d / delta) * q**4 / eps**4
-                        needed = bags_needed(error, eps, 1 - delta / 2, scale / 4)
+                        needed = bags_needed(error, eps, 1 - delta / 2, 200.0)
                         yield f"d={d} {q},{k} l={l} eps={eps} delta={delta}", needed / scale
 
 
@@ -191,7 +191,7 @@ def theorem_2() -> Iterable[Cell]:
                     scale = d * log(d / delta) * q ** (4 if 2 * k == q else 8) / eps**4
                     yield (
                         f"d={d} {q},{k} eps={eps} delta={delta}",
-                        bags_needed(error, eps, 1 - delta, scale / 60) / scale,
+                        bags_needed(error, eps, 1 - delta, 200.0) / scale,
                     )
 
 

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr, ndtri
-from scipy.stats import binom, chi2
+from scipy.stats import beta, binom, chi2
 
 from bagwise.arrays import AnyArray, FloatArray
 from bagwise.errors import InvalidInputError
@@ -308,15 +308,15 @@ def euclidean_tan2(tan2: float, normal: AnyArray, cov: AnyArray) -> float:
     return float(tan2) / (len(r) - 1) * across * float(r @ Sigma @ r) / length
 
 
-def _disagreement(l: float, shift: float, angle: FloatArray | float) -> tuple[FloatArray, FloatArray]:
-    """(1 - TPR, FPR) of a direction at tangent ``angle`` (m,) with the threshold at l + ``shift``.
+def _disagreement(l: float, shift: float, tangent: float) -> tuple[float, float]:
+    """(1 - TPR, FPR) of a direction at this tangent with the threshold at l + ``shift``.
 
-    The score is z_1 + e with e normal of deviation ``angle``: a positive row is lost if z_1 <= l + shift - e. Each
-    rate is computed in its own tail, so a threshold deep in one loses nothing.
+    The score is g + e z with z across the normal: a positive row is lost if g <= l + shift - e z. Each rate is computed
+    in its own tail, so a threshold deep in one loses nothing.
     """
-    moved = l + shift - np.atleast_1d(angle)[:, None] * _NORMAL
-    lost = np.maximum(ndtr(-l) - ndtr(-moved), 0).mean(axis=1) / ndtr(-l)
-    taken = np.maximum(ndtr(l) - ndtr(moved), 0).mean(axis=1) / ndtr(l)
+    moved = l + shift - tangent * _NORMAL
+    lost = float(np.maximum(ndtr(-l) - ndtr(-moved), 0).mean() / ndtr(-l))
+    taken = float(np.maximum(ndtr(l) - ndtr(moved), 0).mean() / ndtr(l))
     return lost, taken
 
 
@@ -336,11 +336,13 @@ def offset_shift(
 ) -> float:
     """Shift of the fitted threshold, in standard deviations, that a direction at squared tangent ``tan2`` causes.
 
-    Both ways of fitting the offset are consistent only once the direction is: with a direction at angle e, positive
-    rows just above the threshold are lost and negative ones just below are taken, at densities b1 = p h(l) and
-    b0 = (1 - p) h(-l), which differ unless the bags have the population's proportion. Matching the total count moves
-    the threshold to where the two totals are equal, maximising the satisfied bags to where their sum is least: for
-    small e to e Phi^-1(b0 / (b0 + b1)). Exact in the size of the bags.
+    Of the threshold on g + e z, g the coordinate along the normal and z one across, e = sqrt(``tan2``); the known
+    offset of a unit normal stands at l sqrt(1 + e^2) there. Both ways of fitting the offset are consistent only once
+    the direction is: with a direction at angle e, positive rows just above the threshold are lost and negative ones
+    just below are taken, at densities b1 = p h(l) and b0 = (1 - p) h(-l), which differ unless the bags have the
+    population's proportion. Matching the total count moves the threshold to where the two totals are equal, maximising
+    the satisfied bags to where their sum is least: for small e to e Phi^-1(b0 / (b0 + b1)). Exact in the size of the
+    bags.
 
     Parameters
     ----------
@@ -355,7 +357,7 @@ def offset_shift(
     --------
     >>> round(offset_shift(1e-4, 10, 8, 1.0, offset="count") / 1e-2, 2)
     -1.17
-    >>> offset_shift(1e-4, 10, 8, 1.0, offset="known")
+    >>> offset_shift(1e-4, 10, 8, 0.0, offset="known")
     0.0
     """
     l, e = float(threshold), sqrt(check_at_least("tan2", tan2, 0.0))
@@ -364,21 +366,21 @@ def offset_shift(
     weights = count_probabilities(size, count)
     p = float(weights @ np.arange(len(weights))) / (len(weights) - 1)
     if offset == "known" or e == 0:
-        return 0.0
+        return l * (sqrt(1 + e**2) - 1)
     if not 0 < p < 1:
         raise InvalidInputError(f"bags must hold both classes to place an offset; got a share of positives of {p:g}.")
     limit = 8 * e
 
     def surplus(x: float) -> float:
         lost, taken = _disagreement(l, x, e)
-        return p * float(lost[0]) - (1 - p) * float(taken[0])
+        return p * lost - (1 - p) * taken
 
     if offset == "count":
         return float(brentq(surplus, -limit, limit, xtol=1e-6 * e)) if surplus(-limit) < 0 < surplus(limit) else 0.0
 
     def unsatisfied(x: float) -> float:
         lost, taken = _disagreement(l, x, e)
-        return -_satisfied(weights, float(lost[0]), float(taken[0]))
+        return -_satisfied(weights, lost, taken)
 
     grid = np.linspace(-4 * e, 4 * e, 33)
     best = int(np.argmin([unsatisfied(float(x)) for x in grid]))
@@ -387,29 +389,43 @@ def offset_shift(
 
 
 def expected_instance_error(
-    direction: DirectionError, threshold: float = 0.0, *, shift_per_tangent: float = 0.0
+    direction: DirectionError, threshold: float = 0.0, *, shift_per_tangent: float | None = None
 ) -> float:
-    """Expected Pr[h != f] over the Gaussian, of a direction with the given error and a threshold that moves with it.
+    """Expected Pr[h != f] over the Gaussian, of a direction with the given error and the right sign.
 
-    Averages the exact disagreement over angles with tan^2 = T chi^2_(d - 1) / (d - 1). For small angles it is
-    phi(l) E[tan] E|Z - x| with x = ``shift_per_tangent`` (sqrt(2 / pi) = 0.80 at x = 0).
+    Averages the exact disagreement over angles with tan^2 = T chi^2_(d - 1) / (d - 1), or over all angles where nothing
+    is learnt. For small angles it is phi(l) E[tan] E|Z - x| with x = ``shift_per_tangent`` (sqrt(2 / pi) = 0.80 at 0).
+
+    Parameters
+    ----------
+    direction : DirectionError
+        Of the learnt direction.
+    threshold : float
+        l, in standard deviations.
+    shift_per_tangent : float or None
+        How far the fitted threshold moves with the angle, `offset_shift` over sqrt(tan2); None for a known offset.
 
     Examples
     --------
     >>> error = spectral_direction_error(10, 4000, 10, 8, 1.0)
-    >>> round(expected_instance_error(error, 1.0), 4)  # the offset known
+    >>> round(expected_instance_error(error, 1.0), 4)
     0.0072
     """
     d, l = direction.n_features, float(threshold)
-    if d == 1 and shift_per_tangent == 0:
+    if d == 1:
         return 0.0
     truncated = thresholded_gaussian(l)
     above, below = truncated.probability_above, truncated.probability_below
-    if not direction.learnable:
-        return 2 * above * below  # a direction at random, the same share predicted
-    tangents = np.sqrt(direction.tan2 * chi2.ppf(_ANGLES, max(d - 1, 1)) / max(d - 1, 1))
-    rates = [_disagreement(l, shift_per_tangent * float(e), float(e)) for e in tangents]
-    return float(np.mean([above * lost[0] + below * taken[0] for lost, taken in rates]))
+    if direction.sin2 < 1 - 1 / d:
+        squares = direction.tan2 * chi2.ppf(_ANGLES, d - 1) / (d - 1)
+    else:
+        squares, shift_per_tangent = 1 / beta.ppf(_ANGLES, 1 / 2, (d - 1) / 2) - 1, None
+    total = 0.0
+    for e in np.sqrt(squares).tolist():
+        shift = l * (sqrt(1 + e**2) - 1) if shift_per_tangent is None else shift_per_tangent * e
+        lost, taken = _disagreement(l, shift, e)
+        total += above * lost + below * taken
+    return total / len(_ANGLES)
 
 
 def spectral_instance_error(
@@ -433,7 +449,7 @@ def spectral_instance_error(
     0.016
     """
     direction = spectral_direction_error(n_features, n_bags, size, count, threshold, pairs=pairs)
-    if not direction.learnable or direction.tan2 == 0:
+    if offset == "known" or not direction.learnable or direction.tan2 == 0:
         return expected_instance_error(direction, threshold)
     shift = offset_shift(direction.tan2, size, count, threshold, offset=offset)
     return expected_instance_error(direction, threshold, shift_per_tangent=shift / sqrt(direction.tan2))
