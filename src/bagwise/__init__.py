@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from bagwise.assess.answers import bags_used_in_fit as bags_used_in_fit
+    from bagwise.assess.certificate import certify as certify
     from bagwise.assess.metrics import bag_error as bag_error
     from bagwise.assess.metrics import instance_error as instance_error
     from bagwise.assess.metrics import oracle_bag_error as oracle_bag_error
@@ -57,6 +59,8 @@ _HOME = {
     "proportion_error": "assess.metrics",
     "instance_error": "assess.metrics",
     "oracle_bag_error": "assess.metrics",
+    "certify": "assess.certificate",
+    "bags_used_in_fit": "assess.answers",
 }
 
 # Modules that are used by name, as in bw.datasets.load_digits().

@@ -43,6 +43,7 @@ _LINEAR = {
     "coef_": "float 1 d",
     "intercept_": "float 1",
     "ambiguous_": "bool",
+    "bag_fingerprints_": "int * ?",
 }
 
 # class -> (module, field -> kind and shape). A question mark: may be absent. An outcome is a float that may have

@@ -17,10 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from bagwise.arrays import AnyArray, FloatArray
+from bagwise.arrays import AnyArray, FloatArray, IntArray
 from bagwise.bags import Bags, is_bag_target
 from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
+from bagwise.stats.fingerprints import kept_fingerprints
 
 __all__ = ["BagEstimator", "SigmoidProbability", "generator", "require_choice", "require_positive", "warn_all"]
 
@@ -43,11 +44,14 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         0 and 1, or the labels of the single rows that were given.
     ambiguous_ : bool
         Whether the bags leave open which side of the boundary is positive.
+    bag_fingerprints_ : int array
+        Hashes of the bags of the fit, by which `certify` refuses them.
     """
 
     ltf_: LTF
     classes_: AnyArray
     ambiguous_: bool
+    bag_fingerprints_: IntArray
 
     def fit(self, X: Any, y: Any = None, *, bags: Any = None) -> "BagEstimator":
         """Learn from bags.
@@ -65,7 +69,9 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         -------
         The fitted estimator.
         """
-        self._store(self._fit(self._check_bags(X, y, bags)))
+        learnt = self._check_bags(X, y, bags)
+        self._store(self._fit(learnt))
+        self.bag_fingerprints_ = kept_fingerprints(learnt)
         return self
 
     def _fit(self, bags: Bags) -> LTF:

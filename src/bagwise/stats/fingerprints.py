@@ -1,0 +1,54 @@
+"""A number per bag by which it is known again.
+
+Owns the hash that models keep of the bags they learnt from, so that a certificate can refuse them. It depends on a
+bag's rows (in any order, float32 or float64) and its count, not on its id or place. Refuses to be a secret: who has a
+row can recognise it.
+"""
+
+import numpy as np
+
+from bagwise.arrays import AnyArray, IntArray
+from bagwise.bags import Bags
+
+__all__ = ["MOST_KEPT", "bag_fingerprints", "kept_fingerprints"]
+
+#: A model keeps the smallest ones up to this number: of more bags a random sample, by which reuse is still noticed.
+MOST_KEPT = 1 << 17
+
+# 52 bits: exact as a JSON number, and 10^5 against 10^5 different bags collide with probability 2e-6.
+_BITS = 52
+_BLOCK = 1 << 18  # numbers hashed at a time
+
+
+def bag_fingerprints(bags: Bags) -> IntArray:
+    """One 52-bit hash per bag (m,): sum over rows of mix(bits of the row . odd multipliers), mixed with size and count.
+
+    A sum does not know the order of the rows; the mixing between keeps it from knowing only the bag's mean.
+    """
+    from bagwise.stats.kernels_fingerprints import row_sums
+
+    multipliers = _mix(np.arange(1, bags.n_features + 1, dtype=np.uint64)) | np.uint64(1)
+    rows = np.empty(bags.n_rows, np.uint64)
+    step = max(1, _BLOCK // bags.n_features)
+    for first in range(0, bags.n_rows, step):
+        block = np.ascontiguousarray(bags.X[first : first + step], dtype=np.float64)
+        row_sums(block.view(np.uint64), multipliers, rows[first : first + step])
+    rows = _mix(rows)
+    sums = np.add.reduceat(rows, bags.starts[:-1])
+    keys = _mix(bags.sizes.astype(np.uint64) << np.uint64(32) | bags.counts.astype(np.uint64))
+    fingerprints: IntArray = (_mix(sums + keys) >> np.uint64(64 - _BITS)).astype(np.int64)
+    return fingerprints
+
+
+def kept_fingerprints(bags: Bags) -> IntArray:
+    """What a model keeps of its bags: their fingerprints, sorted, at most the `MOST_KEPT` smallest."""
+    return np.sort(bag_fingerprints(bags))[:MOST_KEPT]
+
+
+def _mix(values: AnyArray) -> AnyArray:
+    """The finaliser of splitmix64: each bit of the output depends on each of the input."""
+    z = values + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: AnyArray = z ^ (z >> np.uint64(31))
+    return mixed
