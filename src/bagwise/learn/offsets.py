@@ -6,14 +6,25 @@ s_(1) >= … >= s_(q) are its scores, s_(0) = inf and s_(q+1) = -inf: an empty s
 sweep over these intervals see every bag at every threshold.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from bagwise.arrays import BoolArray, FloatArray
-from bagwise.bags import Bags
+from bagwise.arrays import FloatArray, IntArray
+from bagwise.bags import Bags, BagSource
+from bagwise.learn.tallies import BUDGET, Grid, Profile, Steps, Tally, resolved
+from bagwise.stats.moments import Moments
 
-__all__ = ["Threshold", "best_threshold", "matching_threshold", "satisfied_intervals"]
+__all__ = [
+    "Threshold",
+    "best_threshold",
+    "best_threshold_along",
+    "matching_threshold",
+    "matching_threshold_along",
+    "satisfied_intervals",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,8 @@ class Threshold:
     threshold: float
     satisfied: int
     mirrored: int
+    n_bags: int
+    balanced: bool  # whether all bags have as many positives as negatives
 
 
 def satisfied_intervals(scores: FloatArray, bags: Bags) -> tuple[FloatArray, FloatArray]:
@@ -44,15 +57,29 @@ def best_threshold(scores: FloatArray, bags: Bags) -> Threshold:
     Of several best intervals the widest finite one is taken: an end point would hang on rounding.
     """
     low, high = satisfied_intervals(scores, bags)
-    (plus, at_plus), (minus, at_minus) = (_sweep(low[i], high[i], scores) for i in (0, 1))
-    # Satisfied bags decide if they differ by more than twice what chance explains. In large bags an imperfect direction
-    # satisfies hardly any with either sign; then the smaller total deviation of the counts decides.
-    if (plus - minus) ** 2 > 4 * (plus + minus):
-        positive = plus > minus
-    else:
-        by_plus, by_minus = _deviation(scores > at_plus, bags), _deviation(-scores > at_minus, bags)
-        positive = (by_plus, minus) <= (by_minus, plus)
-    return Threshold(1, at_plus, plus, minus) if positive else Threshold(-1, at_minus, minus, plus)
+    margin = _margin(scores)
+    plus, minus = (_middle_of_best(Tally(_NO_GRID, *_steps(low[i], high[i])).profile(), margin) for i in (0, 1))
+    return _signed(plus, minus, bags.n_bags, bags.balanced, lambda: _deviations(scores, bags, plus[1], minus[1]))
+
+
+def best_threshold_along(normal: FloatArray, source: BagSource, moments: Moments) -> Threshold:
+    """`best_threshold` of the scores rows · normal, of bags in memory or not: exact in bounded memory.
+
+    From a source in parts it is one pass while the intervals of all bags fit (two million distinct ends), and one as a
+    rule beyond; the moments only place the bins, see ``tallies``. A doubtful sign costs one more.
+    """
+    if isinstance(source, Bags):
+        return best_threshold(source.X @ normal, source)
+    grid = _grid(normal, moments)
+    found = source.reduce(_Intervals(normal, (grid, replace(grid, lows=-grid.highs, highs=-grid.lows)), BUDGET))
+    margin = found.margin
+
+    plus, minus = (
+        _middle_of_best(resolved(found.sides[side], partial(_look_at_side, source, normal, side)), margin)
+        for side in (0, 1)
+    )
+    deviations = lambda: source.reduce(_Deviations(normal, plus[1], minus[1]))
+    return _signed(plus, minus, found.n_bags, found.balanced, deviations)
 
 
 def matching_threshold(scores: FloatArray, total: int) -> float:
@@ -76,33 +103,81 @@ def matching_threshold(scores: FloatArray, total: int) -> float:
     return _middle(float(lower.max()), above) if len(lower) else above - spread
 
 
-def _deviation(predicted: BoolArray, bags: Bags) -> int:
-    """Sum over bags of |number predicted positive - k|."""
-    counts = np.add.reduceat(predicted, bags.starts[:-1], dtype=np.int64)
-    return int(np.abs(counts - bags.counts).sum())
+def matching_threshold_along(normal: FloatArray, source: BagSource, moments: Moments) -> float:
+    """`matching_threshold` of the scores rows · normal and the total count, of bags in memory or not.
+
+    From a source in parts it is one pass as a rule, two at most for any data met so far.
+    """
+    if isinstance(source, Bags):
+        return matching_threshold(source.X @ normal, int(source.counts.sum()))
+    # Placed by the moments, the share of positives only says where to keep the scores; the totals decide.
+    found = source.reduce(_Ranks(normal, _grid(normal, moments), 1 - moments.proportion, BUDGET))
+    n, total, margin = found.n_rows, found.n_positive, found.margin
+    if total <= 0:
+        return found.high + margin
+    if total >= n:
+        return found.low - margin
+    look = partial(_look_at_ranks, source, normal, 1 - moments.proportion)
+    below, at, above, n_below, n_up_to = resolved(found.ranks, look, level=n - total).beside(n - total)
+    if n_up_to == n - total:
+        return _middle(at, above)
+    # A tie at the cut: everything above it, or it and everything above, whichever total is nearer.
+    if total - (n - n_up_to) <= (n - n_below) - total:
+        return _middle(at, above) if np.isfinite(above) else at + margin
+    return _middle(below, at) if np.isfinite(below) else at - margin
 
 
-def _sweep(low: FloatArray, high: FloatArray, scores: FloatArray) -> tuple[int, float]:
-    """Largest number of intervals [low, high) over one point, and the middle of the widest cell that attains it."""
+# ---------------------------------------------------------------------- one side
+
+
+_NO_GRID = Grid(np.zeros(1), np.zeros(1), everywhere=True)
+
+
+def _steps(low: FloatArray, high: FloatArray) -> tuple[int, tuple[Steps, ...]]:
+    """Number of intervals that begin at -inf, and the steps of the number of intervals over a point."""
     open_ = low < high
     low, high = low[open_], high[open_]
-    # One score is at most two ends; between consecutive ends the number of satisfied bags is constant.
-    ends = np.unique(np.concatenate([low, high]))
-    ends = ends[np.isfinite(ends)]
     always = int(np.isneginf(low).sum())
-    if len(ends) == 0:
-        return always, 0.0
-    opened = np.searchsorted(np.sort(low), ends, side="right")
-    closed = np.searchsorted(np.sort(high), ends, side="right")
-    inside = np.concatenate([[always], opened - closed])  # cell i lies between ends[i - 1] and ends[i]
-    most = int(inside.max())
-    best = np.flatnonzero(inside == most)
-    finite = best[(best > 0) & (best < len(ends))]
-    if len(finite):
-        cell = finite[np.argmax(ends[finite] - ends[finite - 1])]
-        return most, _middle(float(ends[cell - 1]), float(ends[cell]))
-    margin = _margin(scores)
-    return most, float(ends[0] - margin if best[0] == 0 else ends[-1] + margin)
+    low, high = low[np.isfinite(low)], high[np.isfinite(high)]
+    jumps = np.concatenate([np.ones(len(low), np.int64), np.full(len(high), -1)])
+    return always, (Steps.of(np.concatenate([low, high]), jumps),)
+
+
+def _middle_of_best(profile: Profile, margin: float) -> tuple[int, float]:
+    """Most bags over one point, and the middle of the widest cell that attains it."""
+    most, low, high = profile.widest_maximum()
+    if np.isfinite(low) and np.isfinite(high):
+        return most, _middle(low, high)
+    if np.isfinite(high):
+        return most, high - margin
+    return most, low + margin if np.isfinite(low) else 0.0
+
+
+def _signed(
+    plus: tuple[int, float], minus: tuple[int, float], n_bags: int, balanced: bool, deviations: Callable[[], IntArray]
+) -> Threshold:
+    """The better of the two signs.
+
+    Satisfied bags decide if they differ by more than twice what chance explains. In large bags an imperfect direction
+    satisfies hardly any with either sign; then the smaller total deviation of the counts decides.
+    """
+    if (plus[0] - minus[0]) ** 2 > 4 * (plus[0] + minus[0]):
+        positive = plus[0] > minus[0]
+    else:
+        by_plus, by_minus = deviations()
+        positive = (int(by_plus), minus[0]) <= (int(by_minus), plus[0])
+    first, second = (plus, minus) if positive else (minus, plus)
+    return Threshold(1 if positive else -1, first[1], first[0], second[0], n_bags, balanced)
+
+
+def _deviations(scores: FloatArray, bags: Bags, at_plus: float, at_minus: float) -> IntArray:
+    """Sum over bags of |number predicted positive - k|, for both signs."""
+    starts = bags.starts[:-1]
+    excess: tuple[IntArray, IntArray] = (
+        np.add.reduceat(scores > at_plus, starts, dtype=np.int64) - bags.counts,
+        np.add.reduceat(-scores > at_minus, starts, dtype=np.int64) - bags.counts,
+    )
+    return np.array([np.abs(excess[0]).sum(), np.abs(excess[1]).sum()])
 
 
 def _middle(low: float, high: float) -> float:
@@ -113,4 +188,136 @@ def _middle(low: float, high: float) -> float:
 
 def _margin(scores: FloatArray) -> float:
     """A step beyond the outermost score."""
-    return float(np.ptp(scores)) / 2 or max(abs(float(scores[0])), 1.0)
+    return _margin_of(float(scores.min()), float(scores.max()))
+
+
+def _margin_of(low: float, high: float) -> float:
+    return (high - low) / 2 or max(abs(low), 1.0)
+
+
+# ---------------------------------------------------------------------- bags in parts: tasks and what they add up to
+
+
+def _grid(normal: FloatArray, moments: Moments) -> Grid:
+    spread = float(np.sqrt(max(normal @ moments.cov_bag @ normal, 0.0)))
+    return Grid.around(float(normal @ moments.mean), spread)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Swept:
+    """What the search for the best threshold needs of some bags."""
+
+    sides: tuple[Tally, Tally]
+    n_bags: int
+    balanced: bool
+    low: float
+    high: float
+
+    def __add__(self, other: "_Swept") -> "_Swept":
+        return _Swept(
+            (self.sides[0] + other.sides[0], self.sides[1] + other.sides[1]),
+            self.n_bags + other.n_bags,
+            self.balanced and other.balanced,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    @property
+    def margin(self) -> float:
+        return _margin_of(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Intervals:
+    """Bags -> the ends of their intervals, for both signs."""
+
+    normal: FloatArray
+    grids: tuple[Grid, Grid]
+    budget: int
+
+    def __call__(self, bags: Bags) -> _Swept:
+        scores = bags.X @ self.normal
+        low, high = satisfied_intervals(scores, bags)
+        plus, minus = (Tally(self.grids[i], *_steps(low[i], high[i]), None, self.budget) for i in (0, 1))
+        return _Swept((plus, minus), bags.n_bags, bags.balanced, float(scores.min()), float(scores.max()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """Bags -> the ends of their intervals in some windows, for one sign."""
+
+    normal: FloatArray
+    grid: Grid
+    side: int
+    budget: int
+
+    def __call__(self, bags: Bags) -> Tally:
+        low, high = satisfied_intervals(bags.X @ self.normal, bags)
+        always, (steps,) = _steps(low[self.side], high[self.side])
+        return Tally(self.grid, always, (steps[self.grid.inside(steps.values)],), None, self.budget)
+
+
+def _look_at_side(source: BagSource, normal: FloatArray, side: int, grid: Grid, budget: int) -> Tally:
+    return source.reduce(_Side(normal, grid, side, budget))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Deviations:
+    """Bags -> `_deviations` of two thresholds."""
+
+    normal: FloatArray
+    at_plus: float
+    at_minus: float
+
+    def __call__(self, bags: Bags) -> IntArray:
+        return _deviations(bags.X @ self.normal, bags, self.at_plus, self.at_minus)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranked:
+    """What the search for the matching threshold needs of some bags."""
+
+    ranks: Tally
+    n_rows: int
+    n_positive: int
+    low: float
+    high: float
+
+    def __add__(self, other: "_Ranked") -> "_Ranked":
+        return _Ranked(
+            self.ranks + other.ranks,
+            self.n_rows + other.n_rows,
+            self.n_positive + other.n_positive,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    @property
+    def margin(self) -> float:
+        return _margin_of(self.low, self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranks:
+    """Bags -> the number of scores up to each value."""
+
+    normal: FloatArray
+    grid: Grid
+    aim: float
+    budget: int
+
+    def __call__(self, bags: Bags) -> _Ranked:
+        scores = bags.X @ self.normal
+        inside = scores[self.grid.inside(scores)].astype(np.float64, copy=False)
+        steps = Steps.of(inside, np.ones(len(inside), np.int64))
+        return _Ranked(
+            Tally(self.grid, 0, (steps,), self.aim, self.budget),
+            bags.n_rows,
+            int(bags.counts.sum()),
+            float(scores.min()),
+            float(scores.max()),
+        )
+
+
+def _look_at_ranks(source: BagSource, normal: FloatArray, aim: float, grid: Grid, budget: int) -> Tally:
+    return source.reduce(_Ranks(normal, grid, aim, budget)).ranks
