@@ -1,8 +1,9 @@
 """The paper's semidefinite baselines (column S) behind scikit-learn's door."""
 
 import warnings
-from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.errors import FitWarning, InvalidInputError
@@ -96,5 +97,5 @@ class SDPLTF(BagEstimator):
 
     def _require_positive_integer(self, name: str) -> None:
         value = getattr(self, name)
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
             raise InvalidInputError(f"{name} of SDPLTF must be an integer of at least 1; got {value!r}.")

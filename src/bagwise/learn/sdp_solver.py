@@ -39,7 +39,7 @@ TINY = 1e-300  # keeps 0/0 at 0 where a numerator of 0 is meant to win
 RELAXATION = 1.6
 GRAM_ROWS = 4096  # rows of length d(d+1)/2 held at once while the Gram matrix is added up
 MEMORY = 10
-EXTRAPOLATE_EVERY = 5
+EXTRAPOLATE_EVERY = 2
 ADAPT_EVERY = 15
 WEIGHTS = {  # of the bags' constraints beside the d x d matrix: (kinds with free unknowns, kinds without)
     "least_norm": (0.3, 3.0),
@@ -427,37 +427,42 @@ class _Extrapolation:
     """Anderson acceleration of a fixed-point iteration w -> w + f(w), with restarts.
 
     From the last few (w, f) it proposes the affine combination whose residuals f cancel best. A proposal that
-    does not lower |f| is taken back by the caller.
+    does not lower |f| is taken back by the caller. Differences lie in two rings of rows, so that a step costs
+    a few passes over them.
     """
 
-    def __init__(self, memory: int) -> None:
-        self.memory = memory
+    def __init__(self, memory: int, length: int) -> None:
+        self.steps = np.empty((memory, length))
+        self.changes = np.empty((memory, length))
+        self.gram = np.zeros((memory, memory))
         self.forget()
 
     def forget(self) -> None:
-        """Start afresh: the map has changed."""
+        """Start afresh: the map has changed, or the memory has misled."""
+        self.count = 0
         self.last: tuple[FloatArray, FloatArray] | None = None
-        self.steps: list[FloatArray] = []
-        self.changes: list[FloatArray] = []
 
     def note(self, w: FloatArray, f: FloatArray) -> None:
         """Take in one more point and its residual."""
         if self.last is not None:
-            self.steps.append(w - self.last[0])
-            self.changes.append(f - self.last[1])
-            del self.steps[: -self.memory], self.changes[: -self.memory]
+            at, self.count = self.count % len(self.steps), self.count + 1
+            np.subtract(w, self.last[0], out=self.steps[at])
+            np.subtract(f, self.last[1], out=self.changes[at])
+            held = min(self.count, len(self.steps))
+            self.gram[at, :held] = self.gram[:held, at] = self.changes[:held] @ self.changes[at]
         self.last = w, f
 
     def proposal(self) -> FloatArray | None:
         """The extrapolated point, once there are two differences."""
-        if self.last is None or len(self.steps) < 2:
+        if self.last is None or self.count < 2:
             return None
         w, f = self.last
-        changes = np.stack(self.changes)
-        gram = changes @ changes.T
-        gram[np.diag_indices_from(gram)] += 1e-8 * np.trace(gram) + TINY
+        held = min(self.count, len(self.steps))
+        gram, changes = self.gram[:held, :held].copy(), self.changes[:held]
+        gram[np.diag_indices(held)] += 1e-8 * np.trace(gram) + TINY
         mix = np.linalg.solve(gram, changes @ f)
-        return w + f - mix @ (changes + np.stack(self.steps))
+        proposal: FloatArray = w + f - mix @ changes - mix @ self.steps[:held]
+        return proposal
 
 
 def solve(
@@ -525,7 +530,7 @@ class _Iteration:
     def run(self, tol: float, max_iter: int) -> SDPSolution:
         """Iterate until solved, shown to be infeasible, or max_iter."""
         rho, w = 1.0, self.start()
-        extrapolation = _Extrapolation(MEMORY)
+        extrapolation = _Extrapolation(MEMORY, len(w))
         fallback: tuple[FloatArray, float] | None = None  # the plain step and |x - z| before an extrapolation
         status: Status = "stopped"
         for iteration in range(1, max_iter + 1):
