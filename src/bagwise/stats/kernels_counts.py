@@ -329,9 +329,9 @@ def count_terms(eta: Any, starts: Any, counts: Any, loglik: Any, post: Any) -> N
 
 @numba.njit(
     [
-        "void(float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64, float64, float64, boolean,"
+        "void(float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1], float64, float64, float64, boolean,"
         " float64[:, ::1], float64[:, ::1], float64[:, ::1])",
-        "void(float32[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64, float64, float64, boolean,"
+        "void(float32[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1], float64, float64, float64, boolean,"
         " float64[:, ::1], float64[:, ::1], float64[:, ::1])",
     ],
     nogil=True,
@@ -343,6 +343,7 @@ def bag_sums(
     firsts: Any,
     sizes: Any,
     counts: Any,
+    centre: Any,
     coef: Any,
     intercept: float,
     low: float,
@@ -373,7 +374,7 @@ def bag_sums(
         for i in range(q):
             z = 0.0
             for j in range(d):
-                z += coef[j] * X[first + i, j]
+                z += coef[j] * (X[first + i, j] - centre[j])
             z += intercept
             if noisy:
                 e = math.exp(-abs(z))
@@ -419,8 +420,8 @@ def bag_sums(
             scores[b, d] += pull
             if abs(pull) > 1e-18:
                 for j in range(d):
-                    scores[b, j] += pull * X[first + i, j]
+                    scores[b, j] += pull * (X[first + i, j] - centre[j])
             if curvature and push > 1e-18:
                 slopes[b, d] += push
                 for j in range(d):
-                    slopes[b, j] += push * X[first + i, j]
+                    slopes[b, j] += push * (X[first + i, j] - centre[j])
