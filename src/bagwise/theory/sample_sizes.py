@@ -57,7 +57,7 @@ MEAN_COVS_CONSTANT = 23.0
 MEAN_DIRECTION_CONSTANT = 0.65
 DIRECTION_CONSTANT = 1.0
 THEOREM_1_CONSTANT = 0.07
-THEOREM_2_CONSTANT = 1.0
+THEOREM_2_CONSTANT = 0.0035
 THEOREM_3_CONSTANT = 1.0
 
 # Follows from C_0: the lemmas of the unique solution apply Theorem D.1 with a gap of 4 q c0 eps >= 8 q eps.
