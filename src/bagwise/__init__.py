@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bagwise.estimators.alternating import AlternatingMeanMap as AlternatingMeanMap
     from bagwise.estimators.bag_loss import BagLossRegression as BagLossRegression
     from bagwise.estimators.debiased import EasyLLP as EasyLLP
+    from bagwise.estimators.logistic import BagLogisticRegression as BagLogisticRegression
     from bagwise.estimators.mean import MeanLTF as MeanLTF
     from bagwise.estimators.mean import MeanMap as MeanMap
     from bagwise.estimators.random import ClassRatioLTF as ClassRatioLTF
@@ -44,6 +45,7 @@ _HOME = {
     "read_bags": "data.io",
     "write_bags": "data.io",
     "BagMoments": "stats.moments",
+    "BagLogisticRegression": "estimators.logistic",
     "SpectralLTF": "estimators.spectral",
     "SDPLTF": "estimators.sdp",
     "MeanMap": "estimators.mean",

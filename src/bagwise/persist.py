@@ -54,6 +54,18 @@ _FIELDS: dict[str, tuple[str, dict[str, str]]] = {
         "estimators.spectral",
         _LINEAR | {"satisfied_": "float", "mirrored_": "float", "expected_sine_": "outcome", "dispersion_": "outcome"},
     ),
+    "BagLogisticRegression": (
+        "estimators.logistic",
+        _LINEAR
+        | {
+            "C_": "float",
+            "levels_": "float 2",
+            "prevalence_": "float",
+            "log_likelihood_": "float",
+            "converged_": "bool",
+            "n_iter_": "int",
+        },
+    ),
     "SDPLTF": ("estimators.sdp", _LINEAR),
     "MeanMap": ("estimators.mean", _LINEAR | {"means_": "float 2 d"}),
     "MeanLTF": ("estimators.mean", _LINEAR),

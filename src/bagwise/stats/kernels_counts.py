@@ -329,9 +329,11 @@ def count_terms(eta: Any, starts: Any, counts: Any, loglik: Any, post: Any) -> N
 
 @numba.njit(
     [
-        "void(float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1], float64, float64, float64, boolean,"
+        "void(float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1],"
+        " float64, float64, float64, boolean,"
         " float64[:, ::1], float64[:, ::1], float64[:, ::1])",
-        "void(float32[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1], float64, float64, float64, boolean,"
+        "void(float32[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1],"
+        " float64, float64, float64, boolean,"
         " float64[:, ::1], float64[:, ::1], float64[:, ::1])",
     ],
     nogil=True,
