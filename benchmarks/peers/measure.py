@@ -1,0 +1,76 @@
+"""Time, peak memory, accuracy and AUC of one method on one problem, as one JSON line.
+
+Runs in the peers' environments too, so it knows numpy only.
+"""
+
+import contextlib
+import io
+import json
+import multiprocessing
+import resource
+import sys
+import time
+
+import numpy as np
+
+
+def serve(methods, path, seed, limit, names):
+    """One JSON line for each method named, each measured in a process of its own that is forked from this one."""
+    with np.load(path) as arrays:
+        problem = {name: arrays[name] for name in arrays.files}
+    for name in names:
+        line = forked(lambda name=name: measured(methods[name], problem, seed), limit)
+        print(json.dumps({"method": name} | (line or {"error": f"over {limit:g} s"})), flush=True)
+
+
+def forked(work, limit):
+    """What ``work`` returns in a forked process, None if that takes longer than the limit."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send(work()))
+    child.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(limit) else None
+    except EOFError:
+        return {"error": "the process died"}
+    finally:
+        child.kill()
+        child.join()
+
+
+def measured(method, problem, seed):
+    """Fit once to a tiny problem, so that nobody pays for loading code, then to the real one."""
+    out = {}
+    sys.stdout = sys.stderr = io.StringIO()  # some peers print each epoch; a forked process may redirect for good
+    try:
+        with contextlib.suppress(Exception):
+            method(tiny(problem), seed)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.perf_counter()
+        score = method(problem, seed)
+        out["seconds"] = time.perf_counter() - start
+        out["fit_mib"] = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        scores = np.asarray(score(problem["X_test"]), float)
+        y = problem["y_test"]
+        out["accuracy"] = float(np.mean((scores > 0) == (y == 1)))
+        if len(np.unique(scores)) > 2:
+            out["auc"] = auc(scores, y)
+    except Exception as error:
+        out["error"] = f"{type(error).__name__}: {error}"[:200]
+    return out
+
+
+def tiny(problem, most=40):
+    """The first bags of a problem."""
+    n = int(problem["sizes"][:most].sum())
+    cut = {"X": n, "labels": n, "sizes": most, "counts": most}
+    return {name: value[: cut[name]] if name in cut else value for name, value in problem.items()}
+
+
+def auc(scores, y):
+    """Probability that a positive scores above a negative, ties counted half."""
+    _, rank, n = np.unique(scores, return_inverse=True, return_counts=True)
+    middle = np.cumsum(n) - (n - 1) / 2
+    positives = int((y == 1).sum())
+    return float((middle[rank][y == 1].sum() - positives * (positives + 1) / 2) / (positives * (len(y) - positives)))
