@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
         table.append((type(learner).__name__, "totals of bags", learner, learner.ltf_, time.perf_counter() - start))
     bw.save(learner, model_file)
     model = bw.load(model_file)
-    new = read_rows(rows, model.feature_names_in_, ignore=("bag", "positives"))
+    new = read_rows(rows, list(model.feature_names_in_), ignore=("bag", "positives"))
     labels = model.predict(new.features)
     probabilities = model.predict_proba(new.features)[:, 1]
     write_table(new.with_columns({"prediction": labels, "probability": probabilities}), predicted)
