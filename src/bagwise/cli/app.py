@@ -1,9 +1,7 @@
 """The commands. Each reads its input, calls one public function and prints the outcome."""
 
 import inspect
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bagwise.cli import lab
+from bagwise.cli.screen import AsJson, say, table, working
 from bagwise.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -48,9 +47,17 @@ _CLASSES = {
     Learner.meanmap: "MeanMap",
 }
 
+_MOST_SHOWN = 10  # weights
+
 Data = Annotated[str, typer.Argument(help="File, folder or glob of files with one row per instance.")]
 BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
-CountColumn = Annotated[str, typer.Option("--count", help="Column with the number of positives of each row's bag.")]
+CountColumn = Annotated[
+    str | None,
+    typer.Option("--count", help="Column with the number of positives of each row's bag.  [default: positives]"),
+]
+ProportionColumn = Annotated[
+    str | None, typer.Option("--proportion", help="Column with the share of positives of each row's bag, for --count.")
+]
 Output = Annotated[
     Path,
     typer.Option(
@@ -58,7 +65,6 @@ Output = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def _version(wanted: bool) -> None:
@@ -102,9 +108,12 @@ def sample(
     from bagwise.data.problems import random_oracle
 
     rng = np.random.default_rng(seed)
-    oracle = random_oracle(features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip)
-    drawn, labels = oracle.sample_labelled(bags, rng)
-    write_bags(drawn, output, labels=labels if with_labels else None)
+    with working(f"Drawing {bags:,} bags"):
+        oracle = random_oracle(
+            features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip
+        )
+        drawn, labels = oracle.sample_labelled(bags, rng)
+        write_bags(drawn, output, labels=labels if with_labels else None)
     result = {
         "n_bags": drawn.n_bags,
         "n_rows": drawn.n_rows,
@@ -113,7 +122,7 @@ def sample(
         "offset": float(oracle.ltf.offset),
         "output": str(output),
     }
-    _say(result, f"Drew {drawn}\nWrote {output}", as_json)
+    say(result, [f"Drew {drawn}", f"Wrote {output}"], as_json)
 
 
 @app.command(epilog="Example: bagwise fit train.parquet --bag ward --count relapsed -o model.json")
@@ -121,7 +130,8 @@ def fit(
     data: Data,
     output: Output,
     bag: BagColumn = "bag",
-    count: CountColumn = "positives",
+    count: CountColumn = None,
+    proportion: ProportionColumn = None,
     model: Annotated[Learner, typer.Option(help="What to fit.")] = Learner.logistic,
     columns: Annotated[str | None, typer.Option(help="Features, with commas. Default: the numeric columns.")] = None,
     C: Annotated[str | None, typer.Option("--C", help="Inverse penalty: a number, or auto.")] = None,
@@ -134,7 +144,6 @@ def fit(
     import bagwise as bw
     from bagwise.persist import fingerprint
 
-    bags = bw.read_bags(data, bag=bag, count=count, features=columns.split(",") if columns is not None else None)
     settings: dict[str, Any] = {}
     if C is not None:
         settings["C"] = _penalty(C)
@@ -143,7 +152,10 @@ def fit(
     if no_intercept:
         settings["fit_intercept"] = False
     learner = _learner(model, settings, seed)
-    with _working(f"Fitting {type(learner).__name__} to {bags}"):
+    features = None if columns is None else [name.strip() for name in columns.split(",")]
+    with working(f"Reading {data}"):
+        bags = bw.read_bags(data, bag=bag, count=count, proportion=proportion, features=features)
+    with working(f"Fitting {type(learner).__name__} to {bags}"):
         learner.fit(bags)
     bw.save(learner, output, provenance={"data": data, "fingerprint": fingerprint(bags)} | _described(bags))
     result = (
@@ -159,13 +171,21 @@ def fit(
             "output": str(output),
         }
     )
-    text = (
-        f"Fitted {result['model']} to {bags}\n"
+    spread = bags.X.std(axis=0)
+    order = sorted(range(bags.n_features), key=lambda j: -abs(learner.ltf_.normal[j] * spread[j]))
+    weights = [
+        (result["features"][j], f"{learner.ltf_.normal[j]:.4g}", f"{learner.ltf_.normal[j] * spread[j]:.4g}")
+        for j in order[:_MOST_SHOWN]
+    ]
+    hidden = f", the {_MOST_SHOWN} of most effect of {len(order)}" if len(order) > _MOST_SHOWN else ""
+    text = [
+        f"Fitted {result['model']} to {bags}",
+        table(("feature" + hidden, "weight", "weight × sd"), weights),
         f"Bags whose predicted count is wrong: {100 * result['bag_error']:.1f} %; "
-        f"mean error of a proportion: {result['proportion_error']:.3f}\n"
-        f"Wrote {output}"
-    )
-    _say(result, text, as_json)
+        f"mean error of a proportion: {result['proportion_error']:.3f} (of the bags of the fit)",
+        f"Wrote {output}",
+    ]
+    say(result, text, as_json)
 
 
 @app.command(epilog="Example: bagwise predict model.json rows.parquet -o predicted.parquet")
@@ -182,26 +202,24 @@ def predict(
     learner = bw.load(model)
     names = getattr(learner, "feature_names_in_", None)
     added = ("prediction", "probability")
-    table = read_rows(
-        rows, None if names is None else [str(name) for name in names], ignore=("bag", "positives", *added)
-    )
-    if names is None and table.X.shape[1] != learner.n_features_in_:
-        raise InvalidInputError(
-            f"{rows}: rows must have the {learner.n_features_in_} features of {model}; "
-            f"got {table.X.shape[1]} numeric columns. Leave the others out."
+    with working(f"Predicting {rows}"):
+        there = read_rows(
+            rows, None if names is None else [str(name) for name in names], ignore=("bag", "positives", *added)
         )
-    X = table.X if names is None else table.features
-    predicted = learner.predict(X)
-    columns = {"prediction": predicted}
-    if hasattr(learner, "predict_proba"):
-        columns["probability"] = learner.predict_proba(X)[:, 1]
-    write_table(table.with_columns(columns), output)
-    result = {"n_rows": len(predicted), "n_positive": int((predicted == 1).sum()), "output": str(output)}
-    _say(
-        result,
-        f"Predicted {result['n_rows']:,} rows, {result['n_positive']:,} of them positive\nWrote {output}",
-        as_json,
-    )
+        if names is None and there.X.shape[1] != learner.n_features_in_:
+            raise InvalidInputError(
+                f"{rows}: rows must have the {learner.n_features_in_} features of {model}; "
+                f"got {there.X.shape[1]} numeric columns. Leave the others out."
+            )
+        X = there.X if names is None else there.features
+        predicted = learner.predict(X)
+        columns = {"prediction": predicted}
+        if hasattr(learner, "predict_proba"):
+            columns["probability"] = learner.predict_proba(X)[:, 1]
+        write_table(there.with_columns(columns), output)
+    n_positive = int((predicted == learner.classes_[1]).sum())
+    result = {"n_rows": len(predicted), "n_positive": n_positive, "output": str(output)}
+    say(result, [f"Predicted {len(predicted):,} rows, {n_positive:,} of them positive", f"Wrote {output}"], as_json)
 
 
 app.command(epilog="Example: bagwise reproduce table1 --jobs 2 -o results")(lab.reproduce)
@@ -244,19 +262,11 @@ def _penalty(text: str) -> float | str:
     if text == "auto":
         return text
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise InvalidInputError(f"--C must be a number above 0 or auto; got {text!r}.") from None
-
-
-@contextmanager
-def _working(what: str) -> Iterator[None]:
-    """A line on standard error while something takes its time, if someone watches."""
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield
-
-
-def _say(result: dict[str, Any], text: str, as_json: bool) -> None:
-    print(json.dumps(result, allow_nan=False) if as_json else text)
+        number = math.nan
+    if not number > 0:
+        raise InvalidInputError(
+            f"--C must be a number above 0 or auto; got {text!r}. A larger one is a weaker penalty."
+        )
+    return number

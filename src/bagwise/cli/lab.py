@@ -1,6 +1,5 @@
 """The commands of the laboratory: run the published experiments, and show what came out."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bagwise.cli.screen import AsJson, say
+
 if TYPE_CHECKING:
     from bagwise.lab.results import Row
     from bagwise.lab.runner import Job
 
 __all__ = ["report", "reproduce"]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Results = Annotated[Path, typer.Option("--output", "-o", help="Folder of results; what is there is not run again.")]
 
 
@@ -61,7 +61,7 @@ def reproduce(
     text += f", {len(outcome.failed)} failed (the same command tries them again)" if outcome.failed else ""
     for row in outcome.failed[:5]:
         text += f"\n  {row.cell.name} {row.learner} data set {row.dataset}: {row.failure}"
-    _say(result, "\n".join([text, *(f"Wrote {path}" for path in written)]), as_json)
+    say(result, [text, *(f"Wrote {path}" for path in written)], as_json)
 
 
 def report(
@@ -92,7 +92,7 @@ def _list(datasets: int, jobs: int, as_json: bool) -> None:
         cost = _duration(line["seconds"])
         text += f"  {line['table']:17} {line['cells']:4} cells {line['runs']:6} runs  {cost:>7}  {line['title']}\n"
     text += "\nCells that tables share are run once. Example: bagwise reproduce table1 --jobs 2 -o results"
-    _say({"tables": described}, text, as_json)
+    say({"tables": described}, [text], as_json)
 
 
 def _duration(seconds: Any) -> str:
@@ -157,7 +157,3 @@ def _progress(jobs: "list[Job]", folder: Path) -> "Iterator[Callable[[Row], None
             )
 
         yield on_row
-
-
-def _say(result: dict[str, Any], text: str, as_json: bool) -> None:
-    print(json.dumps(result, allow_nan=False) if as_json else text)
