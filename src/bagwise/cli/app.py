@@ -148,7 +148,7 @@ def fit(
     if C is not None:
         settings["C"] = _penalty(C)
     if label_noise:
-        settings["label_noise"] = True
+        settings["label_noise"] = "estimate"
     if no_intercept:
         settings["fit_intercept"] = False
     learner = _learner(model, settings, seed)
