@@ -337,3 +337,10 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'bagwise\[files\]'"):
         read_bags(tmp_path)
+
+
+def test_features_may_be_named_by_an_array_as_an_estimator_keeps_them(tmp_path: Path) -> None:
+    write_bags(some_bags(), tmp_path / "b.parquet")
+    names = np.array(["score", "age"], dtype=object)
+    assert_array_equal(read_rows(tmp_path / "b.parquet", names).X, some_bags().X[:, [2, 0]])
+    assert read_bags(tmp_path / "b.parquet", features=names).feature_names == ("score", "age")

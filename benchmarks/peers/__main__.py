@@ -4,9 +4,9 @@
     python benchmarks/peers run --cells A B --seeds 0 --methods "bagwise logistic" "AMM(MM), published"
     python benchmarks/peers table                # Markdown and a picture from the rows
 
-Each method is measured in a process of its own on one thread, under one time limit that includes its tuning. Failures and
-time-outs are rows as well. llp-learn is installed at a pinned version into an environment of its own (4.7 GB; leave
-it out with --no-llp-learn).
+Each method is measured in a process of its own on one thread, under one time limit that includes its tuning. Failures
+and time-outs are rows as well. llp-learn is installed at a pinned version into an environment of its own (4.7 GB;
+leave it out with --no-llp-learn).
 """
 
 import argparse

@@ -688,6 +688,7 @@ def feature_columns(
     columns: Sequence[str], numeric: Sequence[str], bag: str, total: str, features: Sequence[str] | None
 ) -> tuple[str, ...]:
     """The columns to learn from: those asked for, or the numeric ones but the bag, the total and ``label``."""
+    features = None if features is None else tuple(features)  # an array has no truth value
     wanted = [bag, total, *(features or ())]
     if missing := [name for name in wanted if name not in columns]:
         raise InvalidInputError(f"column {missing[0]!r} must be in the table; it has {', '.join(map(str, columns))}.")

@@ -89,7 +89,7 @@ def read_bags(
     def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
         if bag == total:
             raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
-        _refuse_missing([bag, total, *(features or ())], columns, file)
+        _refuse_missing([bag, total, *(() if features is None else features)], columns, file)
         numeric = [name for name, is_number in columns.items() if is_number]
         with _naming(file):
             return [bag, total, *feature_columns(list(columns), numeric, bag, total, features)]
@@ -171,12 +171,12 @@ def read_rows(path: str | os.PathLike[str], features: Sequence[str] | None, *, i
 
     Without names the features are the numeric columns but those to ignore and ``label``.
     """
-    chosen: list[str] = []
+    chosen: list[str] = [] if features is None else list(features)
 
     def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
         if not chosen:
             skip = {*ignore, "label"}
-            chosen.extend(features or [n for n, is_number in columns.items() if is_number and n not in skip])
+            chosen.extend(n for n, is_number in columns.items() if is_number and n not in skip)
         _refuse_missing(chosen, columns, file)
         if text := [name for name in chosen if not columns[name]]:
             raise InvalidInputError(
