@@ -67,10 +67,21 @@ def reproduce(
 def report(
     results: Annotated[Path, typer.Argument(help="Folder that reproduce filled.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Page to write.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Experiments, reproduced",
     as_json: AsJson = False,
 ) -> None:
-    """Show results as one page that needs no network: tables, plots, machine, how to repeat."""
-    raise NotImplementedError
+    """Show results as one page that needs no network: tables, plots, machine, how to repeat.
+
+    Tables can be sorted and filtered, plots tell their numbers, and every line knows the command that repeats it.
+    """
+    from bagwise.data.io import refuse_unwritable
+    from bagwise.lab.report import write_page
+
+    refuse_unwritable(output)
+    tables = write_page(results, output, title=title)
+    size = output.stat().st_size
+    text = f"Wrote {output} with {', '.join(tables)} ({size / 1e6:.1f} MB; open it in a browser)"
+    _say({"tables": tables, "bytes": size, "output": str(output)}, text, as_json)
 
 
 def _list(datasets: int, jobs: int, as_json: bool) -> None:

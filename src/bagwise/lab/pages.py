@@ -79,9 +79,9 @@ def as_page(
         command=f"bagwise reproduce {' '.join(dict.fromkeys(table.name for table, _ in summed))} --datasets "
         f"{_datasets(rows)} -o results",
         recipes=", ".join(sorted({_recipe(row.cell.recipe) for row in rows} - {""})),
-        failures=[
-            {"name": f"{r.cell.name} {r.learner} data set {r.dataset}", "text": r.failure} for r in failures
-        ][:_MOST],
+        failures=[{"name": f"{r.cell.name} {r.learner} data set {r.dataset}", "text": r.failure} for r in failures][
+            :_MOST
+        ],
         notes=_notes(rows),
         environments=_environments(rows),
         version=version("bagwise"),
@@ -134,7 +134,7 @@ def _panel(table: Table, summed: SummedPanel, datasets: int) -> dict[str, Any]:
     return {
         "title": summed.panel.title[:1].upper() + summed.panel.title[1:],
         "caption": caption(summed),
-        "keys": ["flips" if key == "flip" else key for key in summed.panel.keys],
+        "heads": ["flips" if key == "flip" else key for key in summed.panel.keys],
         "columns": [{"id": column.learner, "label": LEARNERS[column.learner].label} for column in summed.columns],
         "lines": [_line(table, summed, line, datasets) for line in summed.lines],
     }
@@ -250,7 +250,10 @@ def _ceiling_plot(name: str, pairs: dict[str, list[Pair]]) -> dict[str, Any]:
         "y_title": "error in % from bags",
         "diagonal": [min(ends), max(ends)],
         "curves": [
-            {"learner": learner, "points": [_point(pair.figure, pair.ceiling.error, pair.figure.error) for pair in group]}
+            {
+                "learner": learner,
+                "points": [_point(pair.figure, pair.ceiling.error, pair.figure.error) for pair in group],
+            }
             for learner, group in pairs.items()
         ],
     }
@@ -280,9 +283,7 @@ def _notes(rows: Iterable[Row]) -> list[dict[str, Any]]:
             kind = (row.learner, "".join(c for c in row.note if not c.isdigit()))
             counts[kind] += 1
             example.setdefault(kind, row.note)
-    return [
-        {"count": count, "learner": kind[0], "text": example[kind]} for kind, count in counts.most_common(_MOST)
-    ]
+    return [{"count": count, "learner": kind[0], "text": example[kind]} for kind, count in counts.most_common(_MOST)]
 
 
 def _environments(rows: Iterable[Row]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ class Row:
 
     ``accuracy`` is the share of right test instances, ``error`` the exact Pr[prediction != label]; both of the
     threshold as it was returned, whatever the cell's balance. A run that failed has a ``failure`` and neither.
+    ``seconds`` passed on the clock during the fit, ``cpu`` on the processor, which does not mind the neighbours.
     """
 
     cell: Cell
@@ -42,6 +44,7 @@ class Row:
     accuracy: float | None
     error: float | None
     seconds: float
+    cpu: float | None = None
     note: str = ""
     failure: str = ""
     commit: str = ""
@@ -63,7 +66,27 @@ class Row:
         """The row of a line; entries that newer versions have added are ignored."""
         entries = json.loads(line)
         known = {f.name for f in fields(cls)} & set(entries)
-        return cls(**{name: entries[name] for name in known} | {"cell": Cell.from_spec(entries["cell"])})
+        row = cls(**{name: entries[name] for name in known} | {"cell": Cell.from_spec(entries["cell"])})
+        if not row.sound:
+            raise ValueError("a row with numbers out of range, or other things where numbers belong")
+        return row
+
+    @property
+    def sound(self) -> bool:
+        """Whether its entries are what they must be; a folder of results may come from anywhere."""
+        share = lambda value: isinstance(value, int | float) and 0 <= value <= 1
+        time = lambda value: isinstance(value, int | float) and 0 <= value < inf
+        text = (self.learner, self.seed, self.note, self.failure, self.commit, self.finished)
+        return (
+            all(isinstance(value, str) for value in text)
+            and isinstance(self.dataset, int)
+            and self.dataset >= 0
+            and (bool(self.failure) or (share(self.accuracy) and share(self.error)))
+            and time(self.seconds)
+            and (self.cpu is None or time(self.cpu))
+            and isinstance(self.versions, dict)
+            and isinstance(self.machine, dict)
+        )
 
 
 class Results:
@@ -106,7 +129,7 @@ class Results:
     def _take(self, line: bytes) -> Row | None:
         try:
             row = Row.from_json(line.decode("utf-8"))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             self.unreadable += 1
             return None
         if row.key in self.rows:
@@ -122,8 +145,11 @@ class Results:
         """Write a row so that it survives a crash from here on."""
         line = row.to_json().encode("utf-8") + b"\n"
         self.folder.mkdir(parents=True, exist_ok=True)
+        new = not self.path.exists()
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
+            if new:
+                _sync_folder(self.folder)
             if _torn(descriptor):
                 line = b"\n" + line
             written = os.write(descriptor, line)
@@ -132,6 +158,20 @@ class Results:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the name of a new file as durable as its rows."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # folders cannot be opened on this system
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:  # nor synced on this file system
+        pass
+    finally:
+        os.close(descriptor)
 
 
 def _torn(descriptor: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 __all__ = ["TABLES", "Cell", "Column", "Law", "Panel", "Recipe", "Table", "published"]
 
@@ -86,9 +86,14 @@ class Cell:
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any]) -> "Cell":
-        """The cell of a row of results; what newer versions have added is ignored."""
+        """The cell of a row of results; what newer versions have added is ignored, what is no cell is a ValueError."""
         known = {field.name for field in fields(cls)} - {"recipe"}
-        return cls(**{name: spec[name] for name in known}, recipe=Recipe(**spec.get("recipe", {})))
+        recipe = {field.name: float(spec.get("recipe", {}).get(field.name, field.default)) for field in fields(Recipe)}
+        cell = cls(**{name: spec[name] for name in known}, recipe=Recipe(**recipe))
+        whole = [cell.d, cell.q, cell.m] + [cell.k] * (cell.k != "any")
+        if cell.law not in get_args(Law) or not all(type(number) is int for number in whole):
+            raise ValueError(f"not a cell: {spec}")
+        return replace(cell, offset=bool(cell.offset), flip=float(cell.flip))
 
 
 @dataclass(frozen=True, slots=True)

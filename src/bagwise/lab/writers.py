@@ -12,7 +12,7 @@ from bagwise.lab.learners import LEARNERS
 from bagwise.lab.summary import Figure, SummedPanel
 from bagwise.lab.tables import Cell, Column, Table
 
-__all__ = ["as_csv", "as_latex", "as_markdown", "percent"]
+__all__ = ["as_csv", "as_latex", "as_markdown", "caption", "columns_of", "percent"]
 
 _KEY_WORDS = {"flip": "flips"}
 
@@ -30,14 +30,15 @@ def as_markdown(table: Table, panels: Sequence[SummedPanel]) -> str:
     """Title, and per panel the accuracies beside the printed ones, the exact errors, and the seconds."""
     text = [f"## {table.title}", "", f"{table.place}. `bagwise reproduce {table.name}`", ""]
     for summed in panels:
-        text += [f"### {_capital(summed.panel.title)}", "", _note(summed), ""]
+        text += [f"### {_capital(summed.panel.title)}", "", caption(summed), ""]
         text += [*_markdown_table(*_accuracy_table(summed)), ""]
         text += ["Exact instance error in %:", "", *_markdown_table(*_error_table(summed)), ""]
         text += ["Seconds of a fit on one core:", "", *_markdown_table(*_seconds_table(summed)), ""]
     return "\n".join(text)
 
 
-def _note(summed: SummedPanel) -> str:
+def caption(summed: SummedPanel) -> str:
+    """What a reader of a panel must know: what was measured, how often, and what the signs mean."""
     counts = sorted({figure.n for line in summed.lines for figure in line.figures if figure is not None})
     sets = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     note = f"Mean accuracy in % on 1000 test instances over {sets} data sets ± standard error."
