@@ -7,9 +7,10 @@ of results may come from anywhere.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import version
 from importlib.resources import files
+from math import isnan
 from typing import Any
 
 from bagwise.errors import MissingExtraError
@@ -48,10 +49,9 @@ def as_page(
         raise MissingExtraError(package, "report", "writing a page of results") from None
 
     room = files("bagwise.lab") / "page"
-    part = lambda name: (room / name).read_text("utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(
-        part("page.html.jinja")
-    )
+    parts = {name: (room / name).read_text("utf-8") for name in ("page.html.jinja", "page.css", "page.js")}
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    template = environment.from_string(parts["page.html.jinja"])
     sections = [_section(table, panels, rows) for table, panels in summed]
     data = {
         "learners": {
@@ -66,8 +66,8 @@ def as_page(
     finished = sorted(row.finished[:10] for row in rows if row.finished)
     html: str = template.render(
         title=title,
-        css=Markup(part("page.css")),
-        script=Markup(part("page.js")),
+        css=Markup(parts["page.css"]),
+        script=Markup(parts["page.js"]),
         plotly=Markup(get_plotlyjs()),
         data=Markup(safe),
         sections=sections,
@@ -166,14 +166,13 @@ def _shared_name(summed: SummedPanel, cell: Cell) -> str:
 def _cell(learner: str, figure: Figure | None) -> dict[str, Any]:
     if figure is None:
         return {"id": learner, "figure": None}
-    bar = lambda se, digits: f"± {se:.{digits}f}" if figure.n > 1 else ""
     return {
         "id": learner,
         "figure": figure,
         "accuracy": percent(figure.accuracy),
-        "accuracy_se": bar(figure.accuracy_se, 2),
+        "accuracy_se": _bar(figure.accuracy_se, 2),
         "error": percent(figure.error, digits=3),
-        "error_se": bar(figure.error_se, 3),
+        "error_se": _bar(figure.error_se, 3),
         "seconds": f"{figure.seconds:.3f}",
         "published": "" if figure.published is None else f"{figure.published:.2f}",
         "difference": "" if figure.difference is None else f"{figure.difference:+.2f}",
@@ -181,21 +180,29 @@ def _cell(learner: str, figure: Figure | None) -> dict[str, Any]:
     }
 
 
+def _bar(se: float, digits: int) -> str:
+    return "" if isnan(se) else f"± {se:.{digits}f}"
+
+
 def _filters(summed: Sequence[tuple[Table, Sequence[SummedPanel]]]) -> list[dict[str, Any]]:
     cells = {line.cell for _, panels in summed for panel in panels for line in panel.lines}
     learners = {figure.learner for _, panels in summed for figure in _figures(panels)}
-    plain = lambda values: [(str(value), str(value)) for value in sorted(values, key=lambda v: (isinstance(v, str), v))]
     options = {
         "table": ("table", [(table.name, table.name) for table, _ in summed]),
-        "law": ("distribution", plain({cell.law for cell in cells})),
-        "d": ("d", plain({cell.d for cell in cells})),
-        "q": ("q", plain({cell.q for cell in cells})),
-        "k": ("k", plain({cell.k for cell in cells})),
+        "law": ("distribution", _options({cell.law for cell in cells})),
+        "d": ("d", _options({cell.d for cell in cells})),
+        "q": ("q", _options({cell.q for cell in cells})),
+        "k": ("k", _options({cell.k for cell in cells})),
         "learner": ("learner", [(name, learner.label) for name, learner in LEARNERS.items() if name in learners]),
     }
     measures = [("accuracy", "accuracy"), ("error", "exact error in %"), ("seconds", "seconds")]
     found = [{"name": n, "label": label, "any": True, "options": given} for n, (label, given) in options.items()]
     return [*found, {"name": "measure", "label": "numbers", "any": False, "options": measures}]
+
+
+def _options(values: Collection[Any]) -> list[tuple[str, str]]:
+    """Numbers in their order, words after them."""
+    return [(str(value), str(value)) for value in sorted(values, key=lambda v: (isinstance(v, str), v))]
 
 
 # ---------------------------------------------------------------------- plots

@@ -74,19 +74,21 @@ class Row:
     @property
     def sound(self) -> bool:
         """Whether its entries are what they must be; a folder of results may come from anywhere."""
-        share = lambda value: isinstance(value, int | float) and 0 <= value <= 1
-        time = lambda value: isinstance(value, int | float) and 0 <= value < inf
         text = (self.learner, self.seed, self.note, self.failure, self.commit, self.finished)
         return (
             all(isinstance(value, str) for value in text)
             and isinstance(self.dataset, int)
             and self.dataset >= 0
-            and (bool(self.failure) or (share(self.accuracy) and share(self.error)))
-            and time(self.seconds)
-            and (self.cpu is None or time(self.cpu))
+            and (bool(self.failure) or (_between(self.accuracy, 1.0) and _between(self.error, 1.0)))
+            and _between(self.seconds, inf)
+            and (self.cpu is None or _between(self.cpu, inf))
             and isinstance(self.versions, dict)
             and isinstance(self.machine, dict)
         )
+
+
+def _between(value: Any, high: float) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= high
 
 
 class Results:

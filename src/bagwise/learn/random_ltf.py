@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise.arrays import FloatArray
+from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags
-from bagwise.learn.offsets import best_threshold, matching_threshold, satisfied_intervals
+from bagwise.learn.offsets import best_threshold, matching_threshold
 from bagwise.ltf import LTF
 
 __all__ = ["BestOfRandom", "best_random_ltf", "class_ratio_ltf"]
@@ -27,18 +27,16 @@ class BestOfRandom:
 def best_random_ltf(bags: Bags, n_candidates: int, rng: np.random.Generator, *, with_offset: bool) -> BestOfRandom:
     """Of random normals the one that satisfies most bags [BSR23, column R].
 
-    Homogeneous candidates are taken as they are drawn; with an offset, sign and offset of each are swept exactly.
-    Costs one product of the rows with the candidates.
+    Homogeneous candidates are taken as they are drawn, and cost one product with the rows; with an offset, sign and
+    offset of each are swept exactly. Of equal candidates the first wins.
     """
     normals = rng.standard_normal((n_candidates, bags.n_features))
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    best: BestOfRandom | None = None
-    for normal in normals:
-        found = _swept(bags, normal) if with_offset else _as_drawn(bags, normal)
-        if best is None or found.satisfied > best.satisfied:
-            best = found
-    assert best is not None  # n_candidates >= 1 is checked at the door
-    return best
+    if with_offset:
+        return max((_swept(bags, normal) for normal in normals), key=lambda found: found.satisfied)
+    satisfied = _satisfied_as_drawn(bags, normals)
+    best = int(satisfied.argmax())
+    return BestOfRandom(LTF(normals[best], 0.0), int(satisfied[best]))
 
 
 def class_ratio_ltf(bags: Bags, rng: np.random.Generator) -> LTF:
@@ -48,9 +46,14 @@ def class_ratio_ltf(bags: Bags, rng: np.random.Generator) -> LTF:
     return LTF(normal, -matching_threshold(bags.X @ normal, int(bags.counts.sum())))
 
 
-def _as_drawn(bags: Bags, normal: FloatArray) -> BestOfRandom:
-    low, high = satisfied_intervals(bags.X @ normal, bags)
-    return BestOfRandom(LTF(normal, 0.0), int(((low[0] <= 0) & (high[0] > 0)).sum()))
+def _satisfied_as_drawn(bags: Bags, normals: FloatArray) -> IntArray:
+    """Bags that each homogeneous candidate satisfies; as many scores at a time as the rows have numbers."""
+    satisfied = np.empty(len(normals), np.int64)
+    for start in range(0, len(normals), bags.n_features):
+        some = slice(start, start + bags.n_features)
+        predicted = np.add.reduceat(bags.X @ normals[some].T > 0, bags.starts[:-1], axis=0, dtype=np.int64)
+        satisfied[some] = (predicted == bags.counts[:, None]).sum(axis=0)
+    return satisfied
 
 
 def _swept(bags: Bags, normal: FloatArray) -> BestOfRandom:
