@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bagwise as bw
 from bagwise.errors import InvalidInputError
-from bagwise.persist import _FIELDS, _VALUES, fingerprint
+from bagwise.persist import _FIELDS, _KEYS, _VALUES, _VERSION
 
 
 def saved(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
@@ -59,7 +59,8 @@ def test_a_file_says_where_it_comes_from(tmp_path: Path) -> None:
         (b"{", "it is not JSON"),
         (b"[1]", 'its entry "format" is not'),
         (b"{}", 'its entry "format" is not'),
-        (b"[" * 100_000, "it is nested too deeply."),
+        (b"[" * 60_000, "it is nested too deeply."),
+        (b"[" + b"[]," * 100_000 + b"[]]", "it has more than 65,536 lists."),
         (b"1" * 5_000, "it holds what no model has"),
         (b'{"a": NaN}', "it holds what no model has (the constant NaN)."),
         (b'{"a": 1, "a": 2}', "it holds what no model has (an entry that stands twice)."),
@@ -125,7 +126,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "m.json"
     with open(file, "wb") as stream:
         stream.truncate(2**40)  # sparse: takes no room
-    assert "it is larger than 268,435,456 bytes." in refusal(file)
+    assert "it is larger than 67,108,864 bytes." in refusal(file)
 
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -164,16 +165,40 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     assert not any(tmp_path.iterdir())
 
 
-def test_a_fingerprint_changes_with_any_number_and_only_then() -> None:
-    X, sizes, counts = np.arange(6.0).reshape(3, 2), [2, 1], [1, 0]
-    same = {fingerprint(bw.Bags.from_sizes(X.copy(), sizes, counts)) for _ in range(2)}
-    other = {
-        fingerprint(bw.Bags.from_sizes(X, sizes, [0, 0])),
-        fingerprint(bw.Bags.from_sizes(X, [1, 2], counts)),
-        fingerprint(bw.Bags.from_sizes(X + 1e-12, sizes, counts)),
-        fingerprint(bw.Bags.from_sizes(X.astype(np.float32), sizes, counts)),
-    }
-    assert len(same) == 1 and len(other) == 4 and not same & other
+def test_a_model_knows_its_versions_and_its_bags(tmp_path: Path) -> None:
+    def record(bags: bw.Bags) -> dict[str, Any]:
+        bw.save(bw.SpectralLTF().fit(bags), tmp_path / "m.json")
+        found: dict[str, Any] = bw.load(tmp_path / "m.json").provenance_
+        return found
+
+    bags = fitted("SpectralLTF")[1]
+    same = [bags, bags[np.arange(bags.n_bags)[::-1]]]
+    other = [bags[:-1], bw.Bags.from_sizes(bags.X + 1e-12, bags.sizes, bags.counts)]
+    assert record(bags).keys() == {"python", "bagwise", "numpy", "scipy", "scikit-learn", "bags"}
+    assert len({record(one)["bags"] for one in same}) == 1
+    assert len({record(one)["bags"] for one in [bags, *other]}) == 3
+
+
+def test_provenance_outlives_a_second_saving_but_not_a_second_fit(tmp_path: Path) -> None:
+    model, bags = fitted("SpectralLTF")
+    bw.save(model, tmp_path / "a.json", provenance={"data": "first.parquet"})
+    bw.save(bw.load(tmp_path / "a.json"), tmp_path / "b.json", provenance={"note": "copied"})
+    assert bw.load(tmp_path / "b.json").provenance_ == bw.load(tmp_path / "a.json").provenance_ | {"note": "copied"}
+    bw.save(bw.load(tmp_path / "a.json").fit(bags[:50].X, bags[:50].target()), tmp_path / "c.json")
+    assert "data" not in bw.load(tmp_path / "c.json").provenance_
+
+
+def test_the_documented_format_is_the_one_that_is_checked() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "model-files.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
+    listed = {row[0].strip("`"): set(row[1].replace("`", "").split(", ")) for row in rows if len(row) == 2}
+    words = {name: {f"{field} {kind}" for field, kind in fields.items()} for name, (_, fields) in _FIELDS.items()}
+    every = set.intersection(*(words[name] for name in LEARNERS))
+    assert listed["every learner"] == every
+    for name, found in words.items():
+        own = found - (every if name in LEARNERS else set())
+        assert listed[name] == (own or {"nothing else"}), name
+    assert {f"`{key}`" for key in _KEYS} <= {row[0] for row in rows} and f"version {_VERSION}" in page
 
 
 # ---------------------------------------------------------------------- learners
@@ -199,6 +224,7 @@ def test_a_learner_comes_back_with_everything_it_found(tmp_path: Path, name: str
     bw.save(model, tmp_path / "m.json")
     back = bw.load(tmp_path / "m.json")
     assert type(back) is type(model) and back.get_params() == model.get_params()
+    assert back.provenance_ and vars(back).pop("provenance_")
     found = {key for key in vars(model) if key not in model.get_params()} - LEFT_OUT.get(name, set())
     assert found == {key for key in vars(back) if key not in back.get_params()}
     for key in found:
@@ -230,6 +256,10 @@ def test_an_unfitted_learner_is_not_saved(tmp_path: Path, name: str) -> None:
     [
         (("parameters", "shell"), "rm", "its parameter 'shell' is unknown to this version."),
         (("parameters", "pairs"), {"a": 1}, "its parameter 'pairs' is {'a': 1}, not a number, text or a list of them."),
+        (("parameters", "pairs"), "some", "its parameter 'pairs' is 'some', which SpectralLTF does not take."),
+        (("parameters", "fit_intercept"), 1, "its parameter 'fit_intercept' is 1, which SpectralLTF does not take."),
+        (("parameters", "holdout"), "0.5", "its parameter 'holdout' is '0.5', which SpectralLTF does not take."),
+        (("provenance", "data"), {"a": 1}, "its provenance 'data' is {'a': 1}, not a number, text or a list of them."),
         (("fields", "coef_"), [1.0, 2.0, 3.0], "its field 'coef_' has 3 entries, not 1."),
         (("fields", "coef_"), [[1.0, 2.0]], "its field 'coef_' has 2 entries, not 3."),
         (("fields", "n_features_in_"), 4, "its n_features_in_ is 4; the other fields have 3."),
@@ -259,3 +289,14 @@ def test_a_parameter_that_json_cannot_hold_is_refused(tmp_path: Path) -> None:
     model.set_params(random_state=None, holdout=float("nan"))
     with pytest.raises(InvalidInputError, match="must hold finite numbers; parameter 'holdout' has nan"):
         bw.save(model, tmp_path / "m.json")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_survives_joblib_as_scikit_learn_users_expect(tmp_path: Path, name: str) -> None:
+    import joblib
+
+    model, bags = fitted(name)
+    joblib.dump(model, tmp_path / "m.joblib")
+    back = joblib.load(tmp_path / "m.joblib")
+    np.testing.assert_array_equal(back.predict(bags), model.predict(bags))
+    assert back.get_params() == model.get_params()

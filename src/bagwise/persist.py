@@ -2,14 +2,16 @@
 
 Owns the file format: what is written of each class stands in one table, `_FIELDS`. Refuses on loading
 whatever the table does not promise: an unknown class or entry, a newer version, numbers that are not
-finite, other shapes. A file is data and nothing in it is executed, so it may come from anywhere; for
+finite, other types or shapes, more than any model holds. A file is data and nothing in it is executed, so it may come from anywhere; for
 pipelines of other libraries there is joblib, which must be trusted.
 
 Vocabulary: a *parameter* is an argument of the constructor, a *field* is what a fit found; each field has a
-*kind* and a shape, where ``d`` is the number of features and ``*`` any length.
+*kind* and a shape, where ``d`` is the number of features and ``*`` any length. *Provenance* is where the model
+comes from: the versions that fitted it, and a hash of its bags. docs/model-files.md is this table for people.
 """
 
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -19,20 +21,21 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from bagwise.bags import Bags
 from bagwise.data.io import whole_file
 from bagwise.errors import InvalidInputError
 from bagwise.ltf import LTF
 
-__all__ = ["fingerprint", "load", "save"]
+__all__ = ["load", "save"]
 
 _FORMAT = "bagwise model"
 _VERSION = 1
-_LARGEST_FILE = 2**28  # bytes
+_LARGEST_FILE = 2**26  # bytes: a million features in 64 numbers each take less
+_MOST_LISTS = 2**16  # brackets; an empty list takes 2 bytes in a file and 64 in memory
 _KEYS = ("format", "version", "class", "parameters", "fields", "provenance")
 
 # What every learner of one threshold stores; its ltf_ is made of coef_ and intercept_ again.
@@ -85,7 +88,8 @@ def save(model: Any, path: str | os.PathLike[str], *, provenance: Mapping[str, A
     ----------
     model : a fitted bagwise estimator, or an LTF
     path : the file, commonly ``….json``
-    provenance : further entries for the record of where the model comes from, beside the versions
+    provenance : further entries for the record of where the model comes from, beside the versions of the packages
+        and a hash of the bags of the fit (the same in whatever order these were); texts, numbers and lists of them
 
     Examples
     --------
@@ -101,8 +105,6 @@ def save(model: Any, path: str | os.PathLike[str], *, provenance: Mapping[str, A
             f"a model to save must be one of {', '.join(_FIELDS)}; got {name}. "
             "Save the bagwise step of a pipeline, or the whole with joblib."
         )
-    versions = {package: version(package) for package in ("numpy", "scipy", "scikit-learn")}
-    versions["bagwise"] = import_module("bagwise").__version__
     parameters = {} if name in _VALUES else model.get_params(deep=False)
     document = {
         "format": _FORMAT,
@@ -110,7 +112,7 @@ def save(model: Any, path: str | os.PathLike[str], *, provenance: Mapping[str, A
         "class": name,
         "parameters": {key: _plain(value, f"parameter {key!r}") for key, value in parameters.items()},
         "fields": _fields_of(model, name),
-        "provenance": {"python": platform.python_version()} | versions | dict(provenance or {}),
+        "provenance": _provenance_of(model) | {key: _plain(v, key) for key, v in dict(provenance or {}).items()},
     }
     text = json.dumps(document, indent=1, allow_nan=False)
     with whole_file(path) as draft:
@@ -119,6 +121,8 @@ def save(model: Any, path: str | os.PathLike[str], *, provenance: Mapping[str, A
 
 def load(path: str | os.PathLike[str]) -> Any:
     """The model that `save` wrote; anything else is refused with the reason, and nothing is executed.
+
+    A learner has the file's record of where it comes from as ``provenance_``.
 
     Examples
     --------
@@ -136,14 +140,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise InvalidInputError(f"{file} must be a model that bagwise saved; {error}") from None
 
 
-def fingerprint(bags: Bags) -> str:
-    """A hash of features, sizes and counts: the same bags in the same order give the same one."""
-    digest = hashlib.sha256(f"{bags.X.dtype.str} {bags.X.shape}".encode())
-    for array in (bags.X, bags.sizes, bags.counts):
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
 # ---------------------------------------------------------------------- out
 
 
@@ -158,6 +154,16 @@ def _fields_of(model: Any, name: str) -> dict[str, Any]:
         elif not declared.endswith("?"):
             raise InvalidInputError(f"a model to save must be fitted; this {name} has no {field}. Call fit first.")
     return fields
+
+
+def _provenance_of(model: Any) -> dict[str, Any]:
+    """What fitted the model, and to which bags; of a model that was loaded, what its file said."""
+    made = {"python": platform.python_version(), "bagwise": import_module("bagwise").__version__}
+    made |= {package: version(package) for package in ("numpy", "scipy", "scikit-learn")}
+    if (kept := getattr(model, "bag_fingerprints_", None)) is not None:
+        made["bags"] = hashlib.sha256(np.ascontiguousarray(kept, dtype="<i8").tobytes()).hexdigest()
+    earlier: dict[str, Any] = getattr(model, "provenance_", {})
+    return earlier if earlier and earlier.get("bags") == made.get("bags") else made  # another: fitted anew
 
 
 def _plain(value: Any, what: str) -> Any:
@@ -191,6 +197,8 @@ def _document(file: Path) -> dict[str, Any]:
         raise InvalidInputError(f"it cannot be read ({error.strerror}).") from None
     if not text.strip():
         raise InvalidInputError("it is empty.")
+    if text.count("[") + text.count("{") > _MOST_LISTS:
+        raise InvalidInputError(f"it has more than {_MOST_LISTS:,} lists.")
     try:
         document = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
     except json.JSONDecodeError as error:
@@ -224,16 +232,52 @@ def _model_of(document: dict[str, Any]) -> Any:
     if name in _VALUES:
         return _class(name)(**fields)
     model = _class(name)()
-    _refuse_unknown(document["parameters"], model.get_params(deep=False), "parameter")
-    for key, value in document["parameters"].items():
-        items = value if isinstance(value, list) else [value]
-        if not all(item is None or isinstance(item, bool | int | float | str) for item in items):
-            raise InvalidInputError(f"its parameter {key!r} is {_short(value)}, not a number, text or a list of them.")
-    model.set_params(**document["parameters"])
+    model.set_params(**_checked_parameters(type(model), document["parameters"]))
     for field, value in fields.items():
         setattr(model, field, value)
     model.ltf_ = LTF(model.coef_[0], model.intercept_[0])
+    model.provenance_ = _checked_provenance(document["provenance"])
     return model
+
+
+def _checked_parameters(cls: type, found: dict[str, Any]) -> dict[str, Any]:
+    """The parameters, each of a type that the constructor declares."""
+    _refuse_unknown(found, inspect.signature(cls).parameters, "parameter")
+    hints = get_type_hints(cls.__init__)  # type: ignore[misc]
+    for key, value in found.items():
+        if not _is_plain(value):
+            raise InvalidInputError(f"its parameter {key!r} is {_short(value)}, not a number, text or a list of them.")
+        if not _fits(value, hints.get(key, Any)):
+            raise InvalidInputError(f"its parameter {key!r} is {_short(value)}, which {cls.__name__} does not take.")
+    return found
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a plain value is of the annotated type; True and False are no numbers."""
+    if get_origin(hint) in (UnionType, Union):
+        return any(_fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return isinstance(value, str | bool) and value in get_args(hint)
+    if hint is float:
+        return _is(value, (int, float)) and abs(value) <= sys.float_info.max
+    if hint is int:
+        return _is(value, int) and abs(value) <= 2**53
+    if hint in (bool, str, type(None)):
+        return isinstance(value, hint)
+    return True
+
+
+def _checked_provenance(found: dict[str, Any]) -> dict[str, Any]:
+    for key, value in found.items():
+        if not _is_plain(value):
+            raise InvalidInputError(f"its provenance {key!r} is {_short(value)}, not a number, text or a list of them.")
+    return found
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON has it as a number, a text, a truth value, nothing, or a list of these."""
+    items = value if isinstance(value, list) else [value]
+    return all(item is None or isinstance(item, bool | int | float | str) for item in items)
 
 
 def _checked_fields(name: str, found: dict[str, Any]) -> dict[str, Any]:

@@ -142,7 +142,6 @@ def fit(
 ) -> None:
     """Learn a linear threshold from bags and save it as JSON."""
     import bagwise as bw
-    from bagwise.persist import fingerprint
 
     settings: dict[str, Any] = {}
     if C is not None:
@@ -157,7 +156,7 @@ def fit(
         bags = bw.read_bags(data, bag=bag, count=count, proportion=proportion, features=features)
     with working(f"Fitting {type(learner).__name__} to {bags}"):
         learner.fit(bags)
-    bw.save(learner, output, provenance={"data": data, "fingerprint": fingerprint(bags)} | _described(bags))
+    bw.save(learner, output, provenance={"data": data} | _described(bags))
     result = (
         {"model": type(learner).__name__}
         | _described(bags)
