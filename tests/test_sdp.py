@@ -19,9 +19,10 @@ MIXED = ([1, 2, 2, 3, 3, 4, 4, 2, 3, 4], [1, 0, 1, 1, 3, 2, 4, 1, 2, 1])
 
 
 def consistent_bags(sizes: Any, counts: Any, d: int, seed: int, offset: float = 0.0) -> bw.Bags:
-    """Bags of standard normal rows that a random LTF satisfies."""
+    """Bags of standard normal rows that a random LTF at distance `offset` from their mean satisfies."""
     rng = np.random.default_rng(seed)
-    truth = bw.LTF(rng.standard_normal(d), offset)
+    normal = rng.standard_normal(d)
+    truth = bw.LTF(normal / np.linalg.norm(normal), offset)
     rows = []
     for size, count in zip(sizes, counts, strict=True):
         positive, negative = [], []
@@ -138,7 +139,7 @@ def test_the_linear_step_is_the_same_by_entries_and_by_rows(sizes: list[int], co
 CASES = {
     "pairs": ([2] * 20, [1] * 20),
     "triples": ([3] * 10, [1, 2] * 5),
-    "quads": ([4] * 6, [1, 2, 3] * 2),
+    "quads": ([4] * 3, [1, 2, 3]),
     "mixed": MIXED,
 }
 
@@ -189,7 +190,8 @@ def test_infeasible_is_said_exactly_when_a_general_solver_says_it(size: int, see
     noisy = bw.Bags.from_sizes(
         np.concatenate([good.X, bad.reshape(-1, 3)]), [*good.sizes, *[size] * 6], [*good.counts, *[1] * 6]
     )
-    problem, _ = printed(noisy, "feasible")
+    # Of bags of four Clarabel gives up without a verdict (1.5 to 2 s each, all seeds); SCS has one.
+    problem, _ = printed(noisy, "feasible", "SCS" if size == 4 else "CLARABEL")
     assert "infeasible" in problem.status
     assert ours(noisy, variant, tol=1e-5).status == "infeasible"
     assert ours(good, variant, tol=1e-4).status == "solved"
@@ -368,7 +370,7 @@ def test_not_converged_is_a_warning_with_numbers() -> None:
 
 def test_bags_above_four_rows_are_refused_by_name() -> None:
     bags = bw.Bags.from_sizes(np.ones((14, 1)), [2, 7, 5], [1, 3, 1], ids=["a", "b", "c"])
-    with pytest.raises(InvalidInputError, match=r"at most 4 rows .* got 7 in bag 'b'\. Use BagLogisticRegression"):
+    with pytest.raises(InvalidInputError, match=r"at most 4 rows .* got 7 in bag b\. Use BagLogisticRegression"):
         bw.SDPLTF().fit(bags)
 
 

@@ -375,7 +375,7 @@ def _refuse_unsuitable(bags: Bags) -> None:
     if bags.sizes[largest] > LARGEST_SIZE:
         raise InvalidInputError(
             f"bags must have at most {LARGEST_SIZE} rows for the semidefinite relaxation; got {bags.sizes[largest]} in "
-            f"bag {bags.ids[largest]!r}. Use BagLogisticRegression, SpectralLTF, MeanLTF, MeanMap or RandomLTF, which "
+            f"bag {bags.ids[largest]}. Use BagLogisticRegression, SpectralLTF, MeanLTF, MeanMap or RandomLTF, which "
             "take any size."
         )
     total = int(bags.counts.sum())
