@@ -272,3 +272,18 @@ def test_without_typer_the_extra_is_named(tmp_path: Path) -> None:
     assert ended.stderr == (
         "Error: the command line needs typer, which is not installed; run: pip install 'bagwise[cli]'\n"
     )
+
+
+def test_a_streamed_sample_is_the_same_kind_of_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    from bagwise.data import problems
+
+    monkeypatch.setattr(problems, "_PART_NUMBERS", 4 * 3 * 50)
+    oracle = problems.random_oracle(3, size=4, count=3, rng=np.random.default_rng(0))
+    problems.write_sample(oracle, 120, np.random.default_rng(1), tmp_path / "s.parquet", with_labels=True)
+    bags = bw.read_bags(tmp_path / "s.parquet")
+    assert bags.ids.tolist() == list(range(120)) and bags.key == (4, 3)
+    assert pq.ParquetFile(tmp_path / "s.parquet").metadata.num_row_groups == 3
+    labels = pq.read_table(tmp_path / "s.parquet")["label"].to_numpy()
+    assert (labels == oracle.ltf.predict(bags.X)).all()

@@ -95,6 +95,9 @@ def sample(
     random_mean: Annotated[bool, typer.Option("--random-mean", help="Draw the mean too, not 0.")] = False,
     flip: Annotated[float, typer.Option(min=0.0, max=0.5, help="Share of labels that are flipped.")] = 0.0,
     with_labels: Annotated[bool, typer.Option("--with-labels", help="Add the true label of each row.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Draw and write part by part, in constant memory (other rows per seed).")
+    ] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -105,19 +108,23 @@ def sample(
     import numpy as np
 
     from bagwise import write_bags
-    from bagwise.data.problems import random_oracle
+    from bagwise.data.problems import random_oracle, write_sample
 
     rng = np.random.default_rng(seed)
     with working(f"Drawing {bags:,} bags"):
         oracle = random_oracle(
             features, size=size, count=count, rng=rng, offset=offset, random_mean=random_mean, flip=flip
         )
-        drawn, labels = oracle.sample_labelled(bags, rng)
-        write_bags(drawn, output, labels=labels if with_labels else None)
+        if stream:
+            write_sample(oracle, bags, rng, output, with_labels=with_labels)
+            drawn: Any = f"{bags:,} bags of {size:,} rows, {features:,} features"
+        else:
+            drawn, labels = oracle.sample_labelled(bags, rng)
+            write_bags(drawn, output, labels=labels if with_labels else None)
     result = {
-        "n_bags": drawn.n_bags,
-        "n_rows": drawn.n_rows,
-        "n_features": drawn.n_features,
+        "n_bags": bags,
+        "n_rows": bags * size,
+        "n_features": features,
         "normal": oracle.ltf.normal.tolist(),
         "offset": float(oracle.ltf.offset),
         "output": str(output),

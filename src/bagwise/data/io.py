@@ -11,10 +11,11 @@ order of their names, so the rows of one bag may lie in several of them.
 
 import difflib
 import glob
+import itertools
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,6 +30,7 @@ from bagwise.errors import InvalidInputError, MissingExtraError
 
 __all__ = [
     "Rows",
+    "bags_table",
     "read_bags",
     "read_rows",
     "refuse_unwritable",
@@ -36,6 +38,7 @@ __all__ = [
     "whole_file",
     "write_bags",
     "write_table",
+    "write_tables",
 ]
 
 _FORMATS = {
@@ -125,6 +128,11 @@ def write_bags(
     >>> bw.read_bags(file)
     Bags(1 bag, 2 rows, 1 feature; size 2, 50.0 % positive)
     """
+    write_table(bags_table(bags, bag=bag, count=count, labels=labels), path)
+
+
+def bags_table(bags: Bags, *, bag: str = "bag", count: str = "positives", labels: AnyArray | None = None) -> Any:
+    """The Arrow table that `write_bags` writes."""
     arrow = _arrow("pyarrow")
     names = bags.feature_names or tuple(f"x{j}" for j in range(bags.n_features))
     extra = [bag, count, *(["label"] if labels is not None else [])]
@@ -138,12 +146,11 @@ def write_bags(
     if labels is not None:
         columns["label"] = labels
     try:
-        table = arrow.table(columns)
+        return arrow.table(columns)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
         raise InvalidInputError(
             f"ids that go into a file must be all text or all integers; {_first_line(error)}."
         ) from None
-    write_table(table, path)
 
 
 # ---------------------------------------------------------------------- rows without totals
@@ -229,15 +236,46 @@ def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
     """An Arrow table to a file whose ending says the format, complete or not at all."""
+    write_tables([table], path)
+
+
+def write_tables(tables: Iterable[Any], path: str | os.PathLike[str], *, noise: Sequence[str] = ()) -> None:
+    """Arrow tables of one schema to one file, one after the other, complete or not at all.
+
+    Each becomes a row group (Parquet) or a batch (Arrow). Columns of ``noise`` neither repeat nor compress and are
+    written as they are, which is faster to write and to read. Nothing is kept in memory but the table at hand.
+    """
     file = Path(path)
     kind = _format_of(file)
-    with whole_file(file) as draft:
-        if kind == "Parquet":
-            _arrow("pyarrow.parquet").write_table(table, draft)
-        elif kind == "Arrow":
-            _arrow("pyarrow.feather").write_feather(table, str(draft))
-        else:
-            _arrow("pyarrow.csv").write_csv(table, draft)
+    refuse_unwritable(file)
+    tables = iter(tables)
+    first = next(tables)
+    with whole_file(file) as draft, _writer(kind, draft, first.schema, noise) as write:
+        for table in itertools.chain([first], tables):
+            write(table)
+
+
+@contextmanager
+def _writer(kind: str, draft: Path, schema: Any, noise: Sequence[str]) -> Iterator[Callable[[Any], None]]:
+    if kind == "Parquet":
+        packed = [name for name in schema.names if name not in noise]
+        codec = {name: "snappy" if name in packed else "none" for name in schema.names}
+        writer = _arrow("pyarrow.parquet").ParquetWriter(draft, schema, use_dictionary=packed, compression=codec)
+        with writer:
+            yield lambda table: writer.write_table(table, row_group_size=max(table.num_rows, 1))
+    elif kind == "Arrow":
+        ipc = _arrow("pyarrow.ipc")
+        with open(draft, "wb") as stream, ipc.new_file(stream, schema, options=_feather_options(ipc)) as writer:
+            yield writer.write_table
+    else:
+        with _arrow("pyarrow.csv").CSVWriter(draft, schema) as writer:
+            yield writer.write_table
+
+
+def _feather_options(ipc: Any) -> Any:
+    """LZ4 where this build of pyarrow has it, as write_feather does."""
+    codec = _arrow("pyarrow").Codec
+    return ipc.IpcWriteOptions(compression="lz4" if codec.is_available("lz4") else None)
 
 
 def refuse_unwritable(path: str | os.PathLike[str]) -> None:
