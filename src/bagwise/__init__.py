@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from bagwise import plots as plots
     from bagwise.assess.answers import bags_used_in_fit as bags_used_in_fit
     from bagwise.assess.certificate import certify as certify
     from bagwise.assess.metrics import bag_error as bag_error
@@ -66,7 +67,7 @@ _HOME = {
 }
 
 # Modules that are used by name, as in bw.datasets.load_digits().
-_MODULES = {"datasets": "data.datasets"}
+_MODULES = {"datasets": "data.datasets", "plots": "plots"}
 
 __all__ = [*_HOME, *_MODULES]
 
