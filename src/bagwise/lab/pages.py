@@ -26,7 +26,7 @@ from bagwise.lab.series import (
     facets,
     runs_over_m,
 )
-from bagwise.lab.summary import Figure, Line, SummedPanel
+from bagwise.lab.summary import Figure, Headline, Line, SummedPanel, headline
 from bagwise.lab.tables import Cell, Recipe, Table
 from bagwise.lab.writers import caption, columns_of, percent
 
@@ -71,6 +71,7 @@ def as_page(
         plotly=Markup(get_plotlyjs()),
         data=Markup(safe),
         sections=sections,
+        tiles=_tiles(headline([panel for _, panels in summed for panel in panels])),
         filters=_filters(summed),
         n_runs=len(rows),
         n_cells=len({row.cell for row in rows}),
@@ -107,6 +108,25 @@ def _recipe(recipe: Recipe) -> str:
     )
 
 
+def _tiles(found: Headline) -> list[dict[str, str]]:
+    """What the rows come to, in a few numbers; those that there are."""
+    tiles = []
+    if found.judged:
+        where = "within 3√2 standard errors of what the paper printed"
+        tiles.append({"number": f"{found.met} of {found.judged}", "text": f"means {where}"})
+    if found.error_over_spectral is not None:
+        less = 1 / found.error_over_spectral
+        tiles.append({"number": f"{less:.3g} times", "text": "less error by likelihood (ML) than by A2 or A4, median"})
+    if found.error_over_ceiling is not None:
+        tiles.append(
+            {
+                "number": f"{found.error_over_ceiling:.2f} times",
+                "text": "the error of training on all true labels is that of ML, median",
+            }
+        )
+    return tiles
+
+
 # ---------------------------------------------------------------------- tables
 
 
@@ -120,12 +140,14 @@ def _section(table: Table, panels: Sequence[SummedPanel], rows: Sequence[Row]) -
         "name": name,
         "title": table.title,
         "place": table.place + (f"; drawn with {recipe}" if recipe else ""),
+        "caption": caption(panels),
         "panels": [_panel(table, summed, datasets) for summed in panels],
         "learners": [
             {"id": c.learner, "label": LEARNERS[c.learner].label, "colour": COLOURS[c.learner]}
             for c in columns_of(panels)
         ],
         "dashes": [f"d = {d}: {dash} line" for d, dash in zip(dims, _DASHES, strict=False)] if len(dims) > 1 else [],
+        "rings": any(summed.has_published(column) for summed in panels for column in summed.columns),
         "grids": _grids(name, panels, dims),
     }
 
@@ -133,7 +155,6 @@ def _section(table: Table, panels: Sequence[SummedPanel], rows: Sequence[Row]) -
 def _panel(table: Table, summed: SummedPanel, datasets: int) -> dict[str, Any]:
     return {
         "title": summed.panel.title[:1].upper() + summed.panel.title[1:],
-        "caption": caption(summed),
         "heads": ["flips" if key == "flip" else key for key in summed.panel.keys],
         "columns": [{"id": column.learner, "label": LEARNERS[column.learner].label} for column in summed.columns],
         "lines": [_line(table, summed, line, datasets) for line in summed.lines],
@@ -275,7 +296,8 @@ def _point(figure: Figure, x: Any, y: float) -> dict[str, Any]:
         text += f"published {figure.published:.2f} ({figure.difference:+.2f})<br>"
     text += f"{figure.n} data sets, {figure.seconds:.3f} s a fit"
     se = figure.accuracy_se if figure.n > 1 else 0.0
-    return {"x": x, "y": y, "se": se, "text": text, "law": cell.law, "d": cell.d, "q": cell.q, "k": cell.k}
+    where = {"law": cell.law, "d": cell.d, "q": cell.q, "k": cell.k}
+    return {"x": x, "y": y, "se": se, "text": text, "published": figure.published} | where
 
 
 # ---------------------------------------------------------------------- provenance

@@ -81,6 +81,16 @@ def _draw(ax: Any, curve: Curve, over_m: bool, dash: str) -> None:
         capsize=2,
         label=name,
     )
+    if printed := [(place, f.published) for place, f in zip(x, curve.figures, strict=True) if f.published is not None]:
+        ax.plot(
+            *zip(*printed, strict=True),
+            color=COLOURS[curve.learner],
+            marker="o",
+            markersize=9,
+            fillstyle="none",
+            linestyle="none",
+            label="published",
+        )
 
 
 def _ceiling(table: Table, panels: Sequence[SummedPanel]) -> Any:
@@ -108,6 +118,7 @@ def _ceiling(table: Table, panels: Sequence[SummedPanel]) -> Any:
     ax.grid(alpha=0.3, linewidth=0.5)
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axis.set_minor_formatter("")
     _label(axes, "error in % with true labels", "error in % from bags")
     _legend(figure, axes, [])
     return figure
@@ -139,6 +150,10 @@ def _legend(figure: Any, axes: Any, dims: list[str]) -> None:
         for ax in row:
             for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
                 entries.setdefault(label, handle)
+    if "published" in entries:
+        entries["published"] = Line2D(
+            [], [], color="black", marker="o", markersize=9, fillstyle="none", linestyle="none"
+        )
     if len(dims) > 1:
         for dim, dash in zip(dims, _DASHES, strict=False):
             entries[dim] = Line2D([], [], color="black", linestyle=dash, linewidth=1)

@@ -14,7 +14,7 @@ from bagwise.lab.learners import LEARNERS
 from bagwise.lab.results import Row
 from bagwise.lab.tables import Cell, Column, Panel, Table, published
 
-__all__ = ["Figure", "Line", "SummedPanel", "figures", "sees_better_of_two", "summed"]
+__all__ = ["Figure", "Headline", "Line", "SummedPanel", "figures", "headline", "sees_better_of_two", "summed"]
 
 _PUBLISHED_DATASETS = 25
 _MARK = 3.0  # standard errors of a difference
@@ -121,6 +121,39 @@ def summed(table: Table, known: Mapping[tuple[Cell, str], Figure]) -> list[Summe
             kept = tuple(Line(cell, tuple(found[i] for i in filled)) for cell, found in lines if any(found))
             panels.append(SummedPanel(panel, tuple(panel.columns[i] for i in filled), kept))
     return panels
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """What many figures come to: published means that were judged and those met, and medians over cells of the ratio of
+    the likelihood's exact error to others; None where no cell has both."""
+
+    judged: int
+    met: int
+    error_over_spectral: float | None
+    error_over_ceiling: float | None
+
+
+def headline(panels: Iterable[SummedPanel]) -> Headline:
+    """The headline of the figures in all panels, each counted once."""
+    every = {(f.cell, f.learner): f for panel in panels for line in panel.lines for f in line.figures if f is not None}
+    judged = [f for f in every.values() if f.published is not None and f.n >= _FEW]
+    return Headline(
+        judged=len(judged),
+        met=sum(not f.deviates for f in judged),
+        error_over_spectral=_median_ratio(every, "A2", "A4"),
+        error_over_ceiling=_median_ratio(every, "true"),
+    )
+
+
+def _median_ratio(every: Mapping[tuple[Cell, str], Figure], *others: str) -> float | None:
+    """Error of the likelihood over that of another learner in the same cell, where labels are not flipped."""
+    ratios = [
+        every[cell, "ML"].error / other.error
+        for (cell, learner), other in every.items()
+        if learner in others and (cell, "ML") in every and other.error > 0 and not cell.flip
+    ]
+    return float(np.median(ratios)) if ratios else None
 
 
 def _at(panel: Panel, cell: Cell, column: Column, known: Mapping[tuple[Cell, str], Figure]) -> Figure | None:

@@ -28,29 +28,29 @@ def percent(value: float, se: float = float("nan"), *, digits: int = 2) -> str:
 
 def as_markdown(table: Table, panels: Sequence[SummedPanel]) -> str:
     """Title, and per panel the accuracies beside the printed ones, the exact errors, and the seconds."""
-    text = [f"## {table.title}", "", f"{table.place}. `bagwise reproduce {table.name}`", ""]
+    text = [f"## {table.title}", "", f"{table.place}. `bagwise reproduce {table.name}`", "", caption(panels), ""]
     for summed in panels:
-        text += [f"### {_capital(summed.panel.title)}", "", caption(summed), ""]
+        text += [f"### {_capital(summed.panel.title)}", ""]
         text += [*_markdown_table(*_accuracy_table(summed)), ""]
         text += ["Exact instance error in %:", "", *_markdown_table(*_error_table(summed)), ""]
         text += ["Seconds of a fit on one core:", "", *_markdown_table(*_seconds_table(summed)), ""]
     return "\n".join(text)
 
 
-def caption(summed: SummedPanel) -> str:
-    """What a reader of a panel must know: what was measured, how often, and what the signs mean."""
-    counts = sorted({figure.n for line in summed.lines for figure in line.figures if figure is not None})
+def caption(panels: Sequence[SummedPanel]) -> str:
+    """What a reader of a table must know: what was measured, how often, and what the signs mean."""
+    lines = [line for summed in panels for line in summed.lines]
+    counts = sorted({figure.n for line in lines for figure in line.figures if figure is not None})
     sets = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     note = f"Mean accuracy in % on 1000 test instances over {sets} data sets ± standard error."
-    other = sorted({column.m for column in summed.columns if column.m is not None})
-    if other:
-        names = ", ".join(LEARNERS[c.learner].label for c in summed.columns if c.m is not None)
-        note += f" {names}: {other[0]} bags."
-    if any(line.cell.balanced for line in summed.lines):
+    for column in columns_of(panels):
+        if column.m is not None:
+            note += f" {LEARNERS[column.learner].label}: {column.m} bags."
+    if any(line.cell.balanced for line in lines):
         note += " Balanced bags: the better of the two solutions, for all learners from bags."
-    if any(line.cell.flip for line in summed.lines):
+    if any(line.cell.flip for line in lines):
         note += " The paper's columns: the better of the two solutions throughout."
-    if any(summed.has_published(column) for column in summed.columns):
+    if any(summed.has_published(column) for summed in panels for column in summed.columns):
         note += " Δ: measured minus published; bold where beyond 3√2 standard errors."
     return note
 

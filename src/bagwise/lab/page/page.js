@@ -76,6 +76,15 @@
         line: { color: style.colour, width: 1.5, dash: curve.dash }, marker: { color: style.colour, symbol: style.symbol, size: 7,
           line: { color: style.colour, width: 1.5 } },
       });
+      const printed = plot.kind === "ceiling" ? [] : points.filter((p) => p.published !== null);
+      if (printed.length) {
+        found.push({
+          type: "scatter", mode: "markers", name: `${style.label}, published`,
+          x: printed.map((p) => p.x), y: printed.map((p) => p.published),
+          hovertemplate: `${style.label}, published: %{y:.2f} %<extra></extra>`,
+          marker: { color: style.colour, symbol: "circle-open", size: 13, line: { width: 1.5 } },
+        });
+      }
     }
     if (plot.kind === "ceiling" && found.length) {
       found.push({ type: "scatter", mode: "lines", x: plot.diagonal, y: plot.diagonal, hoverinfo: "skip",
@@ -88,9 +97,9 @@
     const axis = { gridcolor: colour("--line"), linecolor: colour("--line"), zeroline: false, automargin: true };
     const x = { ...axis, title: { text: plot.x_title, standoff: 6 } };
     const y = { ...axis, title: { text: plot.y_title, standoff: 6 } };
-    if (plot.kind === "ceiling") { Object.assign(x, { type: "log", dtick: 1 }); Object.assign(y, { type: "log", dtick: 1 }); }
+    if (plot.kind === "ceiling") for (const either of [x, y]) Object.assign(either, { type: "log", dtick: "D2", nticks: 8 });
     else if (plot.ticks) Object.assign(x, { type: "log", tickvals: plot.ticks, ticktext: plot.ticks.map(String) });
-    else Object.assign(x, { type: "category" });
+    else Object.assign(x, { type: "category", tickangle: 0, tickfont: { size: 11 } });
     return {
       margin: { l: 48, r: 8, t: 8, b: 40 }, showlegend: false, hovermode: "closest", xaxis: x, yaxis: y,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
@@ -137,7 +146,7 @@
 
   function theme(name) {
     document.documentElement.dataset.theme = name;
-    document.getElementById("theme").textContent = name === "dark" ? "Light" : "Dark";
+    document.getElementById("theme").textContent = name === "dark" ? "Light theme" : "Dark theme";
     for (const element of main.querySelectorAll(".plot")) if (near(element)) draw(element);
   }
 
