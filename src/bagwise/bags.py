@@ -401,7 +401,8 @@ def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None) -> AnyA
     """The ``y`` that carries bags through scikit-learn: one record (bag, size, count) per row.
 
     It is sliced with the rows, so Pipeline, GridSearchCV and cross_validate hand it to ``fit`` and ``score`` alike. As
-    it carries each bag's size, a fold that cuts a bag is noticed.
+    it carries each bag's size, a fold that cuts a bag is noticed. An integer ``cv`` always cuts (scikit-learn takes the
+    records for classes, and complains of those with too few members): pass a splitter of `bagwise.model_selection`.
 
     Parameters
     ----------
@@ -651,7 +652,8 @@ def _counts_of_proportions(values: Any, sizes: IntArray, ids: AnyArray) -> IntAr
         b = bad[0]
         raise InvalidInputError(
             f"proportions must be multiples of 1/size; got {proportions[b]} in bag {_shown(ids[b])} of size "
-            f"{sizes[b]}. The nearest count is {counts[b]}: pass counts=, or {counts[b]}/{sizes[b]}."
+            f"{sizes[b]}. The nearest count is {counts[b]}: pass counts=, or {counts[b]}/{sizes[b]}. If a splitter cut "
+            "the bag, split with BagKFold."
         )
     return counts
 

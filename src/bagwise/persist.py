@@ -69,7 +69,7 @@ _FIELDS: dict[str, tuple[str, dict[str, str]]] = {
             "n_iter_": "int",
         },
     ),
-    "SDPLTF": ("estimators.sdp", _LINEAR),
+    "SDPLTF": ("estimators.sdp", _LINEAR | {"n_iter_": "int"}),
     "MeanMap": ("estimators.mean", _LINEAR | {"means_": "float 2 d"}),
     "MeanLTF": ("estimators.mean", _LINEAR),
     "BagLossRegression": ("estimators.bag_loss", _LINEAR | {"n_iter_": "int"}),

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
@@ -197,6 +197,11 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         if not isinstance(X, Bags) and y is not None and bags is None and not is_bag_target(y):
             from sklearn.metrics import accuracy_score
 
+            if type_of_target(y) not in ("binary", "multiclass"):
+                raise InvalidInputError(
+                    "score takes labels, a bag target, or proportions with bags=; got numbers that are no labels. Put "
+                    "a bag target in y (see bagwise.bag_target), or route bags= to score with set_score_request."
+                )
             return float(accuracy_score(column_or_1d(y), self.predict(X), sample_weight=sample_weight))
         if sample_weight is not None:
             raise InvalidInputError("sample_weight goes with labels; bags are weighted by dropping or repeating them.")

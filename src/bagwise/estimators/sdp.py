@@ -43,6 +43,8 @@ class SDPLTF(BagEstimator):
     Attributes
     ----------
     coef_, intercept_, ltf_, classes_, ambiguous_ : see `BagEstimator`
+    n_iter_ : int
+        Iterations of the solver; at least 1, as scikit-learn expects, also where nothing had to be solved.
     result_ : SDPResult
         Feasible or not, residuals, iterations, bags satisfied by each candidate, what is proven and what was achieved.
 
@@ -90,6 +92,7 @@ class SDPLTF(BagEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
         )
+        self.n_iter_ = max(self.result_.iterations, 1)
         warn_all(balance_finding(bags))
         if self.result_.concern is not None:
             warnings.warn(self.result_.concern, FitWarning, stacklevel=3)
