@@ -38,6 +38,12 @@ _NODES = 64
 
 _MATH = {"reassoc", "contract", "nsz"}
 
+# Rows may be memory-mapped or shared read-only; a writable array passes as a read-only one, not the other way round.
+_ROWS = [numba.types.Array(number, 2, "C", readonly=True) for number in (numba.float64, numba.float32)]
+_NUMBERS = numba.types.Array(numba.float64, 1, "C", readonly=True)
+_INTEGERS = numba.types.Array(numba.int64, 1, "C", readonly=True)
+_OUT = numba.float64[:, ::1]
+
 
 @numba.njit(nogil=True, cache=True, fastmath=_MATH)
 def _softplus(x: float) -> float:
@@ -329,12 +335,8 @@ def count_terms(eta: Any, starts: Any, counts: Any, loglik: Any, post: Any) -> N
 
 @numba.njit(
     [
-        "void(float64[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1],"
-        " float64, float64, float64, boolean,"
-        " float64[:, ::1], float64[:, ::1], float64[:, ::1])",
-        "void(float32[:, ::1], int64[::1], int64[::1], int64[::1], float64[::1], float64[::1],"
-        " float64, float64, float64, boolean,"
-        " float64[:, ::1], float64[:, ::1], float64[:, ::1])",
+        numba.void(rows, *[_INTEGERS] * 3, *[_NUMBERS] * 2, *[numba.float64] * 3, numba.boolean, *[_OUT] * 3)
+        for rows in _ROWS
     ],
     nogil=True,
     cache=True,
