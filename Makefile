@@ -11,7 +11,7 @@ RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types contract docs doctest lock dev clean
+.PHONY: demo test fuzz lint types contract docs doctest lock dev clean
 .DEFAULT_GOAL := demo
 
 demo: $(RUN_STAMP)
@@ -19,6 +19,10 @@ demo: $(RUN_STAMP)
 
 test: $(DEV_STAMP)
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
+
+# Twelve thousand inputs to the constructors, the model files and the program: about ten minutes.
+fuzz: $(DEV_STAMP)
+	@HYPOTHESIS_PROFILE=fuzz OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/test_fuzz.py
 
 dev: $(DEV_STAMP)
 

@@ -10,14 +10,24 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bagwise.errors import InvalidInputError
+from bagwise.errors import InvalidInputError, one_line
 
-__all__ = ["AnyArray", "BoolArray", "FloatArray", "IntArray", "as_matrix", "first_non_number"]
+__all__ = ["AnyArray", "BoolArray", "FloatArray", "IntArray", "as_array", "as_matrix", "first_non_number"]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 AnyArray: TypeAlias = NDArray[Any]
+
+
+def as_array(values: Any, what: str) -> AnyArray:
+    """Values as numpy has them; refused where it makes nothing of them, such as lists of several lengths."""
+    try:
+        return np.asarray(values)
+    except Exception as error:  # whatever the __array__ of someone's type raises
+        raise InvalidInputError(
+            f"{what} must be an array or lists of equal lengths; numpy says: {one_line(str(error))}."
+        ) from None
 
 
 def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None = None) -> FloatArray:
@@ -29,7 +39,7 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
         raise InvalidInputError(
             f"{what} must be a dense matrix; got a sparse {type(X).__name__}. Pass {what}.toarray()."
         )
-    matrix = np.asarray(X)
+    matrix = as_array(X, what)
     if matrix.dtype.kind in "US" and not isinstance(X, np.ndarray):
         matrix = np.asarray(X, dtype=object)  # one text among numbers made all of them text
     if matrix.ndim != 2:
@@ -56,9 +66,10 @@ def as_matrix(X: Any, *, what: str = "X", column_names: tuple[str, ...] | None =
     if matrix.dtype not in (np.float32, np.float64):
         try:
             matrix = matrix.astype(np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInputError(
-                f"{what} must be numeric; got dtype {matrix.dtype} ({error}). Encode it as numbers first."
+                f"{what} must be numeric; got dtype {matrix.dtype} ({one_line(str(error))}). "
+                "Encode it as numbers first."
             ) from None
     matrix = np.ascontiguousarray(matrix)
     # A sum is one pass without a temporary; only a suspicious one pays for the search.

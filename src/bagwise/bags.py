@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from bagwise.arrays import AnyArray, FloatArray, IntArray, as_matrix, first_non_number
-from bagwise.errors import InvalidInputError
+from bagwise.arrays import AnyArray, FloatArray, IntArray, as_array, as_matrix, first_non_number
+from bagwise.errors import InvalidInputError, listed, one_line
 
 __all__ = ["BagSource", "Bags", "bag_target", "is_bag_target"]
 
@@ -178,7 +178,7 @@ class Bags:
                 "from_frame needs exactly one of count= and proportion=, the column with each bag's total."
             )
         total = cast(str, count if count is not None else proportion)
-        _refuse_duplicate_columns(frame)
+        _refuse_odd_columns(frame)
         try:
             table = nw.from_native(frame, eager_only=True)
         except TypeError:
@@ -188,7 +188,7 @@ class Bags:
             ) from None
         names = feature_columns(table.columns, _numeric_columns(table), bag, total, features)
         if len(table) == 0:
-            raise InvalidInputError(f"a table of bags must have rows; got none (columns {', '.join(table.columns)}).")
+            raise InvalidInputError(f"a table of bags must have rows; got none (columns {listed(table.columns)}).")
         for column in (bag, total, *names):
             if (nulls := int(table[column].null_count())) > 0:
                 raise InvalidInputError(
@@ -220,7 +220,7 @@ class Bags:
         """
         names = _feature_names(X, feature_names)
         X = as_matrix(X, column_names=names)
-        y = np.asarray(y)
+        y = as_array(y, "y")
         if len(y) != len(X):
             raise InvalidInputError(f"X and y must have one record per row; got {len(X)} rows and {len(y)} records.")
         group = _group(_id_array(y["bag"], len(X)))
@@ -340,7 +340,7 @@ class Bags:
         """Bag numbers selected by an integer, a mask or an array of integers."""
         if isinstance(key, slice):
             return np.arange(self.n_bags)[key]
-        index = np.atleast_1d(np.asarray(key))
+        index = np.atleast_1d(as_array(key, "what selects bags"))
         if index.dtype == bool:
             if index.shape != (self.n_bags,):
                 raise InvalidInputError(f"a mask must have one entry per bag ({self.n_bags}); got shape {index.shape}.")
@@ -476,7 +476,12 @@ def _group(ids: AnyArray) -> _Group:
     """Rows by bag. Runs of equal ids come first, as grouped input then costs one comparison per row."""
     if len(ids) == 0:
         raise InvalidInputError("bags must have at least one row; got none.")
-    breaks = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+    try:
+        breaks = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+    except (TypeError, ValueError):  # arrays among the ids, whose comparison is not one truth value
+        raise InvalidInputError(
+            "ids must be hashable; got some that do not compare. Use numbers, text or tuples."
+        ) from None
     run_starts = np.concatenate([np.zeros(1, np.int64), breaks])
     run_lengths = np.diff(np.append(run_starts, len(ids)))
     run_codes, distinct = _factorise(ids[run_starts])
@@ -493,7 +498,9 @@ def _factorise(values: AnyArray) -> tuple[IntArray, AnyArray]:
         try:
             codes = np.fromiter((index.setdefault(v, len(index)) for v in values.tolist()), np.int64, len(values))
         except TypeError as error:
-            raise InvalidInputError(f"ids must be hashable; {error}. Use numbers, text or tuples.") from None
+            raise InvalidInputError(
+                f"ids must be hashable; {one_line(str(error))}. Use numbers, text or tuples."
+            ) from None
         distinct = np.empty(len(index), dtype=values.dtype)
         distinct[:] = list(index)
         return codes, distinct
@@ -506,9 +513,12 @@ def _factorise(values: AnyArray) -> tuple[IntArray, AnyArray]:
 
 def _id_array(ids: Any, n: int | None, per: str = "row") -> AnyArray:
     """Ids as a one-dimensional array without missing values."""
-    values: Any = np.asarray(ids) if hasattr(ids, "__array__") else ids
+    values: Any = as_array(ids, "ids") if hasattr(ids, "__array__") else ids
     if not isinstance(values, np.ndarray):
-        values = list(values)
+        try:
+            values = list(values)
+        except TypeError:
+            raise InvalidInputError(f"ids must be one per {per}; got {_shown(ids)}.") from None
         try:
             array = np.asarray(values)
         except ValueError:  # ragged: ids are tuples of several lengths
@@ -567,11 +577,11 @@ def _values_by_bag(ids: AnyArray, counts: Any, proportions: Any) -> AnyArray:
     if (counts is None) == (proportions is None):
         raise InvalidInputError("exactly one of counts= and proportions= must be given: the total of each bag.")
     what, values = ("counts", counts) if counts is not None else ("proportions", proportions)
-    if hasattr(values, "index") and hasattr(values, "to_dict"):  # a pandas Series, by its index
+    if hasattr(values, "index") and hasattr(values, "to_dict") and hasattr(values, "tolist"):  # a pandas Series
         values = _of_series(values, what)
     if isinstance(values, Mapping):
         return _from_mapping(ids, values, what)
-    given = np.asarray(values)
+    given = as_array(values, what)
     if given.shape != ids.shape:
         raise InvalidInputError(
             f"{what} must be one per distinct id, in sorted order; got shape {given.shape} for {len(ids)} bags. "
@@ -600,7 +610,11 @@ def _of_series(series: Any, what: str) -> dict[Any, Any]:
 def _from_mapping(ids: AnyArray, values: Mapping[Any, Any], what: str) -> AnyArray:
     wanted = ids.tolist()
     if ids.dtype.kind in "mM":  # the same day has one hash as a numpy, another as a pandas and a Python date
-        values = dict(zip(np.asarray([*values], dtype=ids.dtype).tolist(), values.values(), strict=True))
+        try:
+            keys = np.asarray([*values], dtype=ids.dtype).tolist()
+        except (TypeError, ValueError):
+            keys = [*values]
+        values = dict(zip(keys, values.values(), strict=True))
     absent = [b for b, i in enumerate(wanted) if i not in values]
     if absent:
         raise InvalidInputError(
@@ -614,7 +628,7 @@ def _from_mapping(ids: AnyArray, values: Mapping[Any, Any], what: str) -> AnyArr
             f"each entry of {what} must belong to a bag with rows; {_shown(extra[0])} has none ({len(extra)} "
             "such entries). Remove them."
         )
-    return np.asarray([values[i] for i in wanted])
+    return as_array([values[i] for i in wanted], what)
 
 
 def _totals(values: Any, sizes: IntArray, ids: AnyArray, *, are_proportions: bool) -> IntArray:
@@ -659,17 +673,19 @@ def _counts_of_proportions(values: Any, sizes: IntArray, ids: AnyArray) -> IntAr
 
 
 def _numbers(values: Any, what: str) -> FloatArray:
-    array = np.asarray(values)
+    array = as_array(values, what)
+    if array.dtype.kind == "c":
+        raise InvalidInputError(f"{what} must be real numbers; got complex ones.")
     if (at := first_non_number(array)) is not None:
         raise InvalidInputError(f"{what} must be numbers; got {_shown(array[at])}. Convert them first.")
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{what} must be numbers; {error}.") from None
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(f"{what} must be numbers; {one_line(str(error))}.") from None
 
 
 def _integers(values: Any, what: str, ids: AnyArray | None = None) -> IntArray:
-    array = np.asarray(values)
+    array = as_array(values, what)
     if array.dtype.kind in "iub":
         return np.atleast_1d(array).astype(np.int64)
     numbers = np.atleast_1d(_numbers(values, what))
@@ -693,18 +709,18 @@ def feature_columns(
     features = None if features is None else tuple(features)  # an array has no truth value
     wanted = [bag, total, *(features or ())]
     if missing := [name for name in wanted if name not in columns]:
-        raise InvalidInputError(f"column {missing[0]!r} must be in the table; it has {', '.join(map(str, columns))}.")
+        raise InvalidInputError(f"column {missing[0]!r} must be in the table; it has {listed(columns)}.")
     if features is None:
         names = [name for name in numeric if name not in (bag, total, "label")]
         if not names:
             raise InvalidInputError(
                 f"a table of bags must have numeric features besides {bag!r}, {total!r} and 'label'; "
-                f"got {', '.join(map(str, columns))}. Encode text as numbers."
+                f"got {listed(columns)}. Encode text as numbers."
             )
         return tuple(names)
     if len(set(features)) != len(features) or {bag, total} & set(features) or not features:
         raise InvalidInputError(
-            f"features must be distinct columns other than {bag!r} and {total!r}; got {', '.join(features) or 'none'}."
+            f"features must be distinct columns other than {bag!r} and {total!r}; got {listed(features) or 'none'}."
         )
     if text := [name for name in features if name not in numeric]:
         raise InvalidInputError(
@@ -734,11 +750,17 @@ def _matrix(table: Any, names: tuple[str, ...]) -> AnyArray:
     return matrix
 
 
-def _refuse_duplicate_columns(frame: Any) -> None:
+def _refuse_odd_columns(frame: Any) -> None:
+    """Refuse columns that share a name, or have one that is no text (a number would be a place, not a name)."""
     if hasattr(frame, "collect"):  # a lazy table, whose names cost a pass over it
         return
     columns: Any = getattr(frame, "column_names", None)
-    _refuse_duplicates(getattr(frame, "columns", ()) if columns is None else columns)
+    names = tuple(getattr(frame, "columns", ()) if columns is None else columns)
+    if odd := [name for name in names if not isinstance(name, str)]:
+        raise InvalidInputError(
+            f"column names must be text; got {_shown(odd[0])}. In pandas: frame.columns = frame.columns.astype(str)."
+        )
+    _refuse_duplicates(names)
 
 
 def _refuse_duplicates(names: Iterable[Any]) -> None:
@@ -756,8 +778,13 @@ def _feature_names(X: Any, given: Sequence[str] | None) -> tuple[str, ...] | Non
     columns = given if given is not None else getattr(X, "columns", None)
     if columns is None:
         return None
-    names = tuple(columns)
-    if not all(isinstance(name, str) for name in names):
+    try:
+        names = tuple(columns)
+    except TypeError:
+        names = (columns,)
+    if odd := [name for name in names if not isinstance(name, str)]:
+        if given is not None:
+            raise InvalidInputError(f"feature_names must be texts, one per column; got {_shown(odd[0])}.")
         return None
     _refuse_duplicates(names)
     if given is not None and np.ndim(X) == 2 and len(names) != np.shape(X)[1]:
@@ -769,7 +796,7 @@ def _shown(value: Any) -> str:
     """An id as its owner would write it: 7, not np.int64(7); a date, not its nanoseconds."""
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return str(value)
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    return one_line(repr(value.item() if isinstance(value, np.generic) else value), 80)
 
 
 def _plural(n: int, noun: str) -> str:

@@ -8,8 +8,10 @@
     ├── IdentifiabilityWarning what the bags leave open, with the numbers
     └── FitWarning             a fit that ended otherwise than asked for, with the reason
 
-Each message says what must hold, what came and where, and what to do.
+Each message says what must hold, what came and where, and what to do, on one line.
 """
+
+from collections.abc import Iterable
 
 __all__ = [
     "BagwiseError",
@@ -19,6 +21,8 @@ __all__ = [
     "BagwiseWarning",
     "IdentifiabilityWarning",
     "FitWarning",
+    "listed",
+    "one_line",
 ]
 
 
@@ -51,3 +55,16 @@ class IdentifiabilityWarning(BagwiseWarning):
 
 class FitWarning(BagwiseWarning):
     """A fit that ended otherwise than asked for, with the reason."""
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names from someone's data, fit for a message; of many, the first dozen."""
+    names = [str(name) for name in names]
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return one_line(", ".join(names[:12])) + more
+
+
+def one_line(text: str, most: int = 400) -> str:
+    """Text that may hold anything, on one line without what a terminal would obey, and not too long."""
+    shown = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
