@@ -293,7 +293,9 @@ class Bags:
     @property
     def starts(self) -> IntArray:
         """Row at which each bag starts, and the number of rows at the end: shape (n_bags + 1,)."""
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.sizes)])
+        starts = np.zeros(self.n_bags + 1, np.int64)
+        np.cumsum(self.sizes, out=starts[1:])
+        return starts
 
     @property
     def key(self) -> tuple[int, int] | None:

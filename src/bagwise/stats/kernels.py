@@ -20,32 +20,35 @@ _OUT = numba.float64[:, ::1]
 
 
 @numba.njit(
-    [numba.void(rows, _INTEGERS, _NUMBERS, _NUMBERS, _OUT) for rows in _ROWS],
+    [numba.void(rows, _INTEGERS, _INTEGERS, _NUMBERS, _OUT) for rows in _ROWS],
     cache=True,
     nogil=True,
     fastmath={"contract", "nsz"},  # not "reassoc": it would pull the origin out of the sums
 )
-def weighted_bag_means(X: Any, starts: Any, proportions: Any, origin: Any, out: Any) -> None:
+def weighted_bag_means(X: Any, starts: Any, counts: Any, origin: Any, out: Any) -> None:
     """sqrt(q) (1, p, mean - origin) of each bag: rows whose Gram matrix is the size-weighted one of (1, p, mean).
 
     X (n, d) holds the rows of some bags, starts (m + 1,) where they begin (from any offset), out (m, d + 2).
     """
     d = X.shape[1]
     offset = starts[0]
+    size, root, share = 0, 0.0, 0.0
     for b in range(len(starts) - 1):
         first, stop = starts[b] - offset, starts[b + 1] - offset
+        if stop - first != size:  # a root and a division cost as much as a small bag
+            size = stop - first
+            root = np.sqrt(np.float64(size))
+            share = 1.0 / root
         total = out[b, 2:]
         for j in range(d):
             total[j] = X[first, j] - origin[j]
         for i in range(first + 1, stop):
             for j in range(d):
                 total[j] += X[i, j] - origin[j]
-        root = np.sqrt(np.float64(stop - first))
-        share = 1.0 / root
         for j in range(d):
             total[j] *= share
         out[b, 0] = root
-        out[b, 1] = root * proportions[b]
+        out[b, 1] = counts[b] * share
 
 
 @numba.njit([numba.void(rows, _INTEGERS, _OUT) for rows in _ROWS], cache=True, nogil=True)

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bagwise.arrays import FloatArray
+from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags
 from bagwise.errors import InvalidInputError
 
 __all__ = ["BagMoments", "Moments", "key_moments", "one_draw_moments"]
 
-# Rows per block: a block of 50 features then stays in a core's second-level cache between the passes over it.
-_BLOCK_ELEMENTS = 1 << 16
+# Numbers per block of rows: few enough to stay in a cache between the passes, enough for threads of the product.
+_BLOCK_ELEMENTS = 1 << 18
 # What the quick within-bag scatter must keep of a sum of squares; with less, the careful way is taken. Three digits
 # lost leave an error of 1e-13, far below what `linalg` takes for a dimension (1e-11).
 _CANCELLATION = 1e-3
@@ -269,14 +269,13 @@ def one_draw_moments(bags: Bags, rng: np.random.Generator, *, fresh: bool = Fals
 # ---------------------------------------------------------------------- sums over blocks
 
 
-def _blocks(bags: Bags) -> Iterator[slice]:
+def _blocks(starts: IntArray, n_features: int) -> Iterator[slice]:
     """Slices of bags whose rows fill about one cache-sized block; never less than one bag."""
-    starts = bags.starts
-    rows = max(_BLOCK_ELEMENTS // bags.n_features, 1)
+    rows, n_bags = max(_BLOCK_ELEMENTS // n_features, 1), len(starts) - 1
     first = 0
-    while first < bags.n_bags:
+    while first < n_bags:
         stop = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1
-        stop = min(max(stop, first + 1), bags.n_bags)
+        stop = min(max(stop, first + 1), n_bags)
         yield slice(first, stop)
         first = stop
 
@@ -286,12 +285,14 @@ def _grams(bags: Bags, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
     from bagwise.stats.kernels import weighted_bag_means
 
     d = bags.n_features
-    starts, proportions = bags.starts, bags.proportions
+    starts = bags.starts
     gram, squares = np.zeros((d + 2, d + 2)), np.zeros((d, d))
-    for chosen in _blocks(bags):
+    blocks = list(_blocks(starts, d))
+    buffer = np.empty((max(chosen.stop - chosen.start for chosen in blocks), d + 2))  # fresh pages cost as much as sums
+    for chosen in blocks:
         rows = bags.X[starts[chosen.start] : starts[chosen.stop]]
-        means = np.empty((chosen.stop - chosen.start, d + 2))
-        weighted_bag_means(rows, starts[chosen.start : chosen.stop + 1], proportions[chosen], origin, means)
+        means = buffer[: chosen.stop - chosen.start]
+        weighted_bag_means(rows, starts[chosen.start : chosen.stop + 1], bags.counts[chosen], origin, means)
         rows = rows.astype(np.float64, copy=False)
         gram += means.T @ means
         squares += rows.T @ rows
@@ -304,7 +305,7 @@ def _careful_within(bags: Bags) -> FloatArray:
 
     starts = bags.starts
     within = np.zeros((bags.n_features, bags.n_features))
-    for chosen in _blocks(bags):
+    for chosen in _blocks(starts, bags.n_features):
         rows = bags.X[starts[chosen.start] : starts[chosen.stop]]
         centred = np.empty(rows.shape)
         centred_rows(rows, starts[chosen.start : chosen.stop + 1], centred)
