@@ -4,13 +4,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bagwise.assess.metrics import bag_error
 from bagwise.bags import Bags
 from bagwise.errors import InvalidInputError
 from bagwise.estimators.base import BagEstimator, generator, require_choice, warn_all
 from bagwise.learn.directions import combined_direction
 from bagwise.learn.identifiability import balance_finding, direction_findings
-from bagwise.learn.offsets import best_threshold, matching_threshold
+from bagwise.learn.offsets import best_threshold, matching_threshold, n_satisfied
 from bagwise.ltf import LTF
 from bagwise.stats.moments import BagMoments, Moments, key_moments, one_draw_moments
 
@@ -96,13 +95,14 @@ class SpectralLTF(BagEstimator):
         # The sign is judged with a free offset even where none is wanted: a boundary forced through the origin by a
         # slightly wrong normal may miss all large bags, and then says nothing of its sign.
         found = best_threshold(scores, judged)
-        threshold = found.threshold if self.fit_intercept else 0.0
-        if self.fit_intercept and self.offset == "count":
-            threshold = matching_threshold(found.sign * scores, int(judged.counts.sum()))
-        ltf = LTF(found.sign * direction.normal, -threshold)
-        self.satisfied_ = 1 - bag_error(ltf, judged)
+        threshold, satisfied = found.threshold, found.satisfied
+        if not self.fit_intercept or self.offset == "count":
+            scores *= found.sign
+            threshold = matching_threshold(scores, int(judged.counts.sum())) if self.fit_intercept else 0.0
+            satisfied = n_satisfied(scores, threshold, judged)
+        self.satisfied_ = satisfied / judged.n_bags
         self.mirrored_ = found.mirrored / judged.n_bags
-        return ltf
+        return LTF(found.sign * direction.normal, -threshold)
 
     def _moments(self, bags: Bags, rng: np.random.Generator) -> Moments:
         if self.keys == "largest":

@@ -14,7 +14,7 @@ import numpy as np
 
 from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags, BagSource
-from bagwise.learn.tallies import BUDGET, Grid, Profile, Steps, Tally, resolved
+from bagwise.learn.tallies import BUDGET, Grid, Steps, Tally, resolved
 from bagwise.stats.moments import Moments
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "best_threshold_along",
     "matching_threshold",
     "matching_threshold_along",
+    "n_satisfied",
     "satisfied_intervals",
 ]
 
@@ -51,6 +52,12 @@ def satisfied_intervals(scores: FloatArray, bags: Bags) -> tuple[FloatArray, Flo
     return low, high
 
 
+def n_satisfied(scores: FloatArray, threshold: float, bags: Bags) -> int:
+    """Number of bags with as many scores above the threshold as their count says."""
+    above = np.add.reduceat(scores > threshold, bags.starts[:-1], dtype=np.int64)
+    return int((above == bags.counts).sum())
+
+
 def best_threshold(scores: FloatArray, bags: Bags) -> Threshold:
     """The sign and threshold that satisfy most bags, the middle of the best interval.
 
@@ -58,7 +65,7 @@ def best_threshold(scores: FloatArray, bags: Bags) -> Threshold:
     """
     low, high = satisfied_intervals(scores, bags)
     margin = _margin(scores)
-    plus, minus = (_middle_of_best(Tally(_NO_GRID, *_steps(low[i], high[i])).profile(), margin) for i in (0, 1))
+    plus, minus = (_in_middle(*_most_covered(low[side], high[side]), margin) for side in (0, 1))
     return _signed(plus, minus, bags.n_bags, bags.balanced, lambda: _deviations(scores, bags, plus[1], minus[1]))
 
 
@@ -75,7 +82,9 @@ def best_threshold_along(normal: FloatArray, source: BagSource, moments: Moments
     margin = found.margin
 
     plus, minus = (
-        _middle_of_best(resolved(found.sides[side], partial(_look_at_side, source, normal, side)), margin)
+        _in_middle(
+            *resolved(found.sides[side], partial(_look_at_side, source, normal, side)).widest_maximum(), margin
+        )
         for side in (0, 1)
     )
     deviations = lambda: source.reduce(_Deviations(normal, plus[1], minus[1]))
@@ -130,7 +139,16 @@ def matching_threshold_along(normal: FloatArray, source: BagSource, moments: Mom
 # ---------------------------------------------------------------------- one side
 
 
-_NO_GRID = Grid(np.zeros(1), np.zeros(1), everywhere=True)
+def _most_covered(low: FloatArray, high: FloatArray) -> tuple[int, float, float]:
+    """Most intervals over one point, and the ends of the widest stretch of such points. Sorts its arguments."""
+    from bagwise.stats.kernels import most_covered
+
+    if not (open_ := low < high).all():
+        low, high = low[open_], high[open_]
+    low.sort()
+    high.sort()
+    found: tuple[int, float, float] = most_covered(low, high)
+    return found
 
 
 def _steps(low: FloatArray, high: FloatArray) -> tuple[int, tuple[Steps, ...]]:
@@ -143,9 +161,8 @@ def _steps(low: FloatArray, high: FloatArray) -> tuple[int, tuple[Steps, ...]]:
     return always, (Steps.of(np.concatenate([low, high]), jumps),)
 
 
-def _middle_of_best(profile: Profile, margin: float) -> tuple[int, float]:
-    """Most bags over one point, and the middle of the widest cell that attains it."""
-    most, low, high = profile.widest_maximum()
+def _in_middle(most: int, low: float, high: float, margin: float) -> tuple[int, float]:
+    """Most bags over one point, and the middle of the cell that attains it."""
     if np.isfinite(low) and np.isfinite(high):
         return most, _middle(low, high)
     if np.isfinite(high):

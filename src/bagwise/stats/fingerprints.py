@@ -9,6 +9,7 @@ import numpy as np
 
 from bagwise.arrays import AnyArray, IntArray
 from bagwise.bags import Bags
+from bagwise.stats.parallel import bag_parts, in_threads, n_threads
 
 __all__ = ["MOST_KEPT", "bag_fingerprints", "kept_fingerprints"]
 
@@ -25,18 +26,19 @@ def bag_fingerprints(bags: Bags) -> IntArray:
 
     A sum does not know the order of the rows; the mixing between keeps it from knowing only the bag's mean.
     """
-    from bagwise.stats.kernels_fingerprints import row_sums
+    from bagwise.stats.kernels_fingerprints import bag_hashes
 
     multipliers = _mix(np.arange(1, bags.n_features + 1, dtype=np.uint64)) | np.uint64(1)
-    rows = np.empty(bags.n_rows, np.uint64)
-    step = max(1, _BLOCK // bags.n_features)
-    for first in range(0, bags.n_rows, step):
-        block = np.ascontiguousarray(bags.X[first : first + step], dtype=np.float64)
-        row_sums(block.view(np.uint64), multipliers, rows[first : first + step])
-    rows = _mix(rows)
-    sums = np.add.reduceat(rows, bags.starts[:-1])
-    keys = _mix(bags.sizes.astype(np.uint64) << np.uint64(32) | bags.counts.astype(np.uint64))
-    fingerprints: IntArray = (_mix(sums + keys) >> np.uint64(64 - _BITS)).astype(np.int64)
+    starts, hashes = bags.starts, np.empty(bags.n_bags, np.uint64)
+
+    def fill(part: slice) -> None:
+        rows = bags.X[starts[part.start] : starts[part.stop]].astype(np.float64, copy=False)
+        bag_hashes(
+            rows.view(np.uint64), starts[part.start : part.stop + 1], bags.counts[part], multipliers, hashes[part]
+        )
+
+    in_threads(fill, bag_parts(bags.sizes, max(1, _BLOCK // bags.n_features)), n_threads(bags.X.size))
+    fingerprints: IntArray = (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
     return fingerprints
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["centred_rows", "cut_scores", "weighted_bag_means"]
+__all__ = ["centred_rows", "cut_scores", "most_covered", "weighted_bag_means"]
 
 # Rows may be memory-mapped or shared read-only; a writable array passes as a read-only one, not the other way round.
 _ROWS = [numba.types.Array(number, 2, "C", readonly=True) for number in (numba.float64, numba.float32)]
 _NUMBERS = numba.types.Array(numba.float64, 1, "C", readonly=True)
 _INTEGERS = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _OUT = numba.float64[:, ::1]
+_FEW = 12  # numbers that are sorted rather than divided
 
 
 @numba.njit(
@@ -69,16 +70,109 @@ def centred_rows(X: Any, starts: Any, out: Any) -> None:
                 out[i, j] = (np.float64(X[i, j]) - np.float64(X[first, j])) - mean[j]
 
 
+# ---------------------------------------------------------------------- scores of bags
+
+
+@numba.njit(inline="always")
+def _gathered(a: Any, low: Any, high: Any, pivot: Any, closed: Any) -> Any:
+    """Bring what is below the pivot (closed: or equal) to the front of a[low:high]; where the rest begins."""
+    store = low
+    for i in range(low, high):
+        x = a[i]
+        a[i] = a[store]
+        a[store] = x
+        store += x <= pivot if closed else x < pivot  # no branch to mispredict
+    return store
+
+
+@numba.njit(nogil=True)
+def _sort(a: Any, low: Any, high: Any) -> None:
+    """Sort a[low:high] in place; for a few numbers."""
+    for i in range(low + 1, high):
+        x, j = a[i], i
+        while j > low and a[j - 1] > x:
+            a[j] = a[j - 1]
+            j -= 1
+        a[j] = x
+
+
+@numba.njit(nogil=True)
+def _place(a: Any, n: Any, k: Any) -> None:
+    """Reorder a[:n] so that a[k] is its k-th smallest (from 0), with nothing larger before and nothing smaller after."""
+    low, high = 0, n
+    while high - low > _FEW:
+        x, y, z = a[low], a[(low + high) // 2], a[high - 1]
+        pivot = max(min(x, y), min(max(x, y), z))
+        cut = _gathered(a, low, high, pivot, False)
+        if k < cut:
+            high = cut
+        elif cut > low:
+            low = cut
+        else:  # the pivot is the smallest there is, perhaps many times
+            low = _gathered(a, low, high, pivot, True)
+            if k < low:
+                return
+    _sort(a, low, high)
+
+
+@numba.njit(nogil=True)
+def _cut(a: Any, n: Any, k: Any) -> Any:
+    """The k-th and the next larger of the n numbers; infinite where there is none. Reorders a."""
+    if n > _FEW:
+        if k == n:
+            return a[:n].max(), np.inf
+        if k == 0:
+            return -np.inf, a[:n].min()
+        _place(a, n, k)
+        return a[:k].max(), a[k]
+    return a[k - 1] if k > 0 else -np.inf, a[k] if k < n else np.inf
+
+
 @numba.njit([numba.void(_NUMBERS, _INTEGERS, _INTEGERS, _OUT, _OUT)], cache=True, nogil=True)
 def cut_scores(scores: Any, starts: Any, counts: Any, low: Any, high: Any) -> None:
     """Bounds of the thresholds that leave exactly counts[b] of a bag's scores above, for scores and their negatives.
 
     low and high (2, m); row 0 for the scores, row 1 for their negatives. See ``bagwise.learn.offsets``.
     """
+    largest = 0
     for b in range(len(starts) - 1):
-        s = np.sort(scores[starts[b] : starts[b + 1]])
-        q, k = len(s), counts[b]
-        high[0, b] = s[q - k] if k > 0 else np.inf
-        low[0, b] = s[q - k - 1] if k < q else -np.inf
-        high[1, b] = -s[k - 1] if k > 0 else np.inf
-        low[1, b] = -s[k] if k < q else -np.inf
+        largest = max(largest, starts[b + 1] - starts[b])
+    bag = np.empty(largest)
+    for b in range(len(starts) - 1):
+        q, k = starts[b + 1] - starts[b], counts[b]
+        for i in range(q):
+            bag[i] = scores[starts[b] + i]
+        if q <= _FEW:
+            _sort(bag, 0, q)
+        low[0, b], high[0, b] = _cut(bag, q, q - k)
+        below, above = _cut(bag, q, k)
+        low[1, b], high[1, b] = -above, -below
+
+
+@numba.njit([numba.types.Tuple((numba.int64, numba.float64, numba.float64))(_NUMBERS, _NUMBERS)], cache=True, nogil=True)
+def most_covered(low: Any, high: Any) -> Any:
+    """How many of the intervals [low, high) the most covered points lie in, and the ends of the widest finite stretch
+    of such points (the first of equals); of an infinite one, where there is no finite.
+
+    low and high are sorted, each by itself: a merge of both knows how many are open, not which.
+    """
+    n = len(low)
+    i = j = 0
+    while i < n and low[i] == -np.inf:
+        i += 1
+    after = min(low[i] if i < n else np.inf, high[0] if n else np.inf)
+    most, left, right, width = i, -np.inf, after, -1.0
+    level = i
+    while after < np.inf:
+        at = after
+        while i < n and low[i] == at:
+            i += 1
+            level += 1
+        while j < n and high[j] == at:
+            j += 1
+            level -= 1
+        after = min(low[i] if i < n else np.inf, high[j] if j < n else np.inf)
+        if level > most or (level == most and width < after - at < np.inf):
+            most, left, right = level, at, after
+            width = after - at if after < np.inf else -1.0
+    return most, left, right
