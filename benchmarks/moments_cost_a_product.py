@@ -1,4 +1,4 @@
-"""Claim: the moments of all pairs of every bag cost at most 1.5 times one X.T @ X for bags of 16 rows or more, 2.0 below.
+"""Claim: the moments of all pairs of every bag cost at most 1.5 times one X.T @ X from 16 rows a bag on, 2.0 below.
 
     python benchmarks/moments_cost_a_product.py [--threads N]
 

@@ -25,6 +25,7 @@ from bagwise.learn.directions import (
     one_row_mean_direction,
     spectral_direction,
 )
+from bagwise.learn.likelihood import Problem, flipped, maximise, sloped
 from bagwise.learn.offsets import best_threshold, matching_threshold
 from bagwise.learn.random_ltf import best_random_ltf, class_ratio_ltf
 from bagwise.learn.sdp import sdp_ltf
@@ -71,6 +72,15 @@ def amm(bags: Bags) -> bw.LTF:
     sign = best_threshold(bags.X @ normal, bags).sign
     fit = alternate(bags, sign * normal, 10.0, fit_intercept=True, max_rounds=200).fit
     return bw.LTF(fit.coef, fit.intercept)
+
+
+def most_likely(bags: Bags) -> bw.LTF:
+    found = moments(bags)
+    start = sloped(found, combined_direction(found).normal)
+    problem = Problem(bags, found, np.full(N_FEATURES, 0.1), True, False)
+    fits = [maximise(problem, one, max_steps=500, tol=1e-4) for one in (start, flipped(start, found))]
+    best = max(fits, key=lambda fit: fit.objective).model
+    return bw.LTF(best.coef, best.intercept)
 
 
 def of_soft(fit: Any) -> bw.LTF:
@@ -185,5 +195,6 @@ LEARNERS: dict[str, Row] = {
         mixed,
         keeps="rigid",
     ),
+    "ML": Row(bw.BagLogisticRegression(C=10.0), most_likely, mixed, keeps="rigid"),
     "AMM": Row(bw.AlternatingMeanMap(C=10.0), amm, mixed, keeps="rigid"),
 }

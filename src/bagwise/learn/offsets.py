@@ -82,9 +82,7 @@ def best_threshold_along(normal: FloatArray, source: BagSource, moments: Moments
     margin = found.margin
 
     plus, minus = (
-        _in_middle(
-            *resolved(found.sides[side], partial(_look_at_side, source, normal, side)).widest_maximum(), margin
-        )
+        _in_middle(*resolved(found.sides[side], partial(_look_at_side, source, normal, side)).widest_maximum(), margin)
         for side in (0, 1)
     )
     deviations = lambda: source.reduce(_Deviations(normal, plus[1], minus[1]))
@@ -216,7 +214,7 @@ def _margin_of(low: float, high: float) -> float:
 
 
 def _grid(normal: FloatArray, moments: Moments) -> Grid:
-    spread = float(np.sqrt(max(normal @ moments.cov_bag @ normal, 0.0)))
+    spread = float(np.sqrt(max(float(normal @ moments.cov_bag @ normal), 0.0)))
     return Grid.around(float(normal @ moments.mean), spread)
 
 

@@ -270,7 +270,11 @@ class Profile:
         shift = np.repeat(self.levels[starts] - before, ends - begins)
         values = np.concatenate([self.values[~covered], fine.values])
         order = np.argsort(values, kind="stable")
-        join = lambda mine, theirs: np.concatenate([mine[~covered], theirs])[order]
+
+        def join(mine: AnyArray, theirs: AnyArray) -> AnyArray:
+            joined: AnyArray = np.concatenate([mine[~covered], theirs])[order]
+            return joined
+
         return Profile(
             self.base,
             values[order],

@@ -17,6 +17,7 @@ _ROWS = [numba.types.Array(number, 2, "C", readonly=True) for number in (numba.f
 _NUMBERS = numba.types.Array(numba.float64, 1, "C", readonly=True)
 _INTEGERS = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _OUT = numba.float64[:, ::1]
+_STRETCH = numba.types.Tuple((numba.int64, numba.float64, numba.float64))  # type: ignore[no-untyped-call]
 _FEW = 12  # numbers that are sorted rather than divided
 
 
@@ -98,7 +99,7 @@ def _sort(a: Any, low: Any, high: Any) -> None:
 
 @numba.njit(nogil=True)
 def _place(a: Any, n: Any, k: Any) -> None:
-    """Reorder a[:n] so that a[k] is its k-th smallest (from 0), with nothing larger before and nothing smaller after."""
+    """Reorder a[:n] so that a[k] is its k-th smallest (from 0): nothing larger before it, nothing smaller after."""
     low, high = 0, n
     while high - low > _FEW:
         x, y, z = a[low], a[(low + high) // 2], a[high - 1]
@@ -149,7 +150,7 @@ def cut_scores(scores: Any, starts: Any, counts: Any, low: Any, high: Any) -> No
         low[1, b], high[1, b] = -above, -below
 
 
-@numba.njit([numba.types.Tuple((numba.int64, numba.float64, numba.float64))(_NUMBERS, _NUMBERS)], cache=True, nogil=True)
+@numba.njit([_STRETCH(_NUMBERS, _NUMBERS)], cache=True, nogil=True)
 def most_covered(low: Any, high: Any) -> Any:
     """How many of the intervals [low, high) the most covered points lie in, and the ends of the widest finite stretch
     of such points (the first of equals); of an infinite one, where there is no finite.
