@@ -81,7 +81,7 @@ def report(
     tables = write_page(results, output, title=title)
     size = output.stat().st_size
     text = f"Wrote {output} with {', '.join(tables)} ({size / 1e6:.1f} MB; open it in a browser)"
-    say({"tables": tables, "bytes": size, "output": str(output)}, text, as_json)
+    say({"tables": tables, "bytes": size, "output": str(output)}, [text], as_json)
 
 
 def _list(datasets: int, jobs: int, as_json: bool) -> None:
