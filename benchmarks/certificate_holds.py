@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-from bagwise.assess.certificate import _Keys, _Region, upper_bag_error
+from bagwise.claims.certificate import _Keys, _Region, upper_bag_error
 
 DESIGNS = {
     "(10, 8)": [(10, 8)],

@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bagwise as bw
-from bagwise.assess.answers import answers, bags_used_in_fit
-from bagwise.assess.certificate import Certificate, _Keys, _Region, certify, upper_bag_error
+from bagwise.claims.answers import answers, bags_used_in_fit
+from bagwise.claims.certificate import Certificate, _Keys, _Region, certify, upper_bag_error
 from bagwise.errors import InvalidInputError
 from bagwise.stats.fingerprints import bag_fingerprints
 from bagwise.stats.kernels_binomials import mean_satisfied

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 import bagwise as bw
-from bagwise.assess.metrics import mismatch_probability, predicted_counts
+from bagwise.claims.metrics import mismatch_probability, predicted_counts
 from bagwise.errors import InvalidInputError
 from strategies import bags as any_bags
 from strategies import ltf_pairs, oracles

@@ -10,12 +10,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bagwise import plots as plots
-    from bagwise.assess.answers import bags_used_in_fit as bags_used_in_fit
-    from bagwise.assess.certificate import certify as certify
-    from bagwise.assess.metrics import bag_error as bag_error
-    from bagwise.assess.metrics import instance_error as instance_error
-    from bagwise.assess.metrics import oracle_bag_error as oracle_bag_error
-    from bagwise.assess.metrics import proportion_error as proportion_error
+    from bagwise.claims.answers import bags_used_in_fit as bags_used_in_fit
+    from bagwise.claims.certificate import certify as certify
+    from bagwise.claims.metrics import bag_error as bag_error
+    from bagwise.claims.metrics import instance_error as instance_error
+    from bagwise.claims.metrics import oracle_bag_error as oracle_bag_error
+    from bagwise.claims.metrics import proportion_error as proportion_error
     from bagwise.bags import Bags as Bags
     from bagwise.bags import bag_target as bag_target
     from bagwise.data import datasets as datasets
@@ -58,12 +58,12 @@ _HOME = {
     "ClassRatioLTF": "estimators.random",
     "save": "persist",
     "load": "persist",
-    "bag_error": "assess.metrics",
-    "proportion_error": "assess.metrics",
-    "instance_error": "assess.metrics",
-    "oracle_bag_error": "assess.metrics",
-    "certify": "assess.certificate",
-    "bags_used_in_fit": "assess.answers",
+    "bag_error": "claims.metrics",
+    "proportion_error": "claims.metrics",
+    "instance_error": "claims.metrics",
+    "oracle_bag_error": "claims.metrics",
+    "certify": "claims.certificate",
+    "bags_used_in_fit": "claims.answers",
 }
 
 # Modules that are used by name, as in bw.datasets.load_digits().

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray
-from bagwise.assess.answers import answers
+from bagwise.claims.answers import answers
 from bagwise.bags import Bags
 from bagwise.errors import InvalidInputError, MissingExtraError
 

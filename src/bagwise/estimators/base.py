@@ -208,7 +208,7 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         return self._bag_score(self._check_bags(X, y, bags, reset=False))
 
     def _bag_score(self, bags: Bags) -> float:
-        from bagwise.assess.metrics import bag_error
+        from bagwise.claims.metrics import bag_error
 
         return 1.0 - bag_error(self.ltf_, bags)
 

@@ -2,7 +2,7 @@
 
 Owns the step from the number of unsatisfied bags to a bound on the error of rows, and the list of what it rests on.
 Refuses bags that the model has learnt from. Estimates with intervals, which are tighter and assume as much, live in
-`bagwise.assess.assessment`; docs/theory/assessment.md derives both.
+`bagwise.claims.assessment`; docs/theory/assessment.md derives both.
 
 Vocabulary: a = 1 - TPR = Pr[predicted 0 | label 1] and b = FPR = Pr[predicted 1 | label 0]. A bag of k positives and l
 negatives is unsatisfied with probability Pr[Bin(k, a) != Bin(l, b)]; (k, l) is its *key*.
@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
-from bagwise.assess.answers import answers, bags_used_in_fit
+from bagwise.claims.answers import answers, bags_used_in_fit
 from bagwise.bags import Bags
 from bagwise.errors import InvalidInputError
 
