@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bagwise.ltf import LTF as LTF
     from bagwise.persist import load as load
     from bagwise.persist import save as save
+    from bagwise.scale.streaming import scan_bags as scan_bags
     from bagwise.stats.moments import BagMoments as BagMoments
 
 # Public name -> module that owns it, grouped by concept.
@@ -45,6 +46,7 @@ _HOME = {
     "BagOracle": "data.oracles",
     "read_bags": "data.io",
     "write_bags": "data.io",
+    "scan_bags": "scale.streaming",
     "BagMoments": "stats.moments",
     "BagLogisticRegression": "estimators.logistic",
     "SpectralLTF": "estimators.spectral",

@@ -10,18 +10,19 @@ row.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray, as_array, as_matrix, first_non_number
 from bagwise.errors import InvalidInputError, listed, one_line
 
-__all__ = ["BagSource", "Bags", "bag_target", "is_bag_target"]
+__all__ = ["BagSource", "Bags", "bag_target", "is_bag_target", "is_dask"]
 
 T = TypeVar("T")
 
 
+@runtime_checkable
 class BagSource(Protocol):
     """Where a learner of sums has its bags from: memory (`Bags`), files, or the workers of a cluster.
 
@@ -117,9 +118,18 @@ class Bags:
 
     @classmethod
     def from_sizes(
-        cls, X: Any, sizes: Any, counts: Any, *, ids: Any = None, feature_names: Sequence[str] | None = None
+        cls,
+        X: Any,
+        sizes: Any,
+        counts: Any = None,
+        *,
+        proportions: Any = None,
+        ids: Any = None,
+        feature_names: Sequence[str] | None = None,
     ) -> "Bags":
         """Bags from rows that are already grouped: the first sizes[0] rows are the first bag, and so on.
+
+        Each bag has its total in ``counts`` or ``proportions``, exactly one of the two.
 
         Examples
         --------
@@ -143,7 +153,11 @@ class Bags:
         labels = np.arange(len(sizes)) if ids is None else _id_array(ids, len(sizes), per="bag")
         if ids is not None:
             _refuse_repeated(labels)
-        return cls(X, sizes, _totals(counts, sizes, labels, are_proportions=False), labels, names)
+        if (counts is None) == (proportions is None):
+            raise InvalidInputError("exactly one of counts= and proportions= must be given: the total of each bag.")
+        by_proportion = counts is None
+        totals = _totals(proportions if by_proportion else counts, sizes, labels, are_proportions=by_proportion)
+        return cls(X, sizes, totals, labels, names)
 
     @classmethod
     def from_frame(
@@ -430,6 +444,11 @@ def is_bag_target(y: Any) -> bool:
     """Whether y is a bag target: a structured array with the fields bag, size and count."""
     names = getattr(getattr(y, "dtype", None), "names", None)
     return names is not None and {"bag", "size", "count"} <= set(names)
+
+
+def is_dask(value: Any) -> bool:
+    """Whether a value is one of Dask's collections, without loading Dask."""
+    return type(value).__module__.split(".")[0] in ("dask", "dask_expr")
 
 
 def _target(ids: AnyArray, sizes: IntArray, counts: IntArray) -> AnyArray:

@@ -30,9 +30,16 @@ from bagwise.errors import InvalidInputError, MissingExtraError
 
 __all__ = [
     "Rows",
+    "arrow_module",
     "bags_table",
+    "columns_of",
+    "first_line",
+    "format_of",
+    "listed",
+    "naming",
     "read_bags",
     "read_rows",
+    "refuse_missing",
     "refuse_unwritable",
     "source_files",
     "whole_file",
@@ -92,13 +99,13 @@ def read_bags(
     def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
         if bag == total:
             raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
-        _refuse_missing([bag, total, *(() if features is None else features)], columns, file)
+        refuse_missing([bag, total, *(() if features is None else features)], columns, file)
         numeric = [name for name, is_number in columns.items() if is_number]
-        with _naming(file):
+        with naming(file):
             return [bag, total, *feature_columns(list(columns), numeric, bag, total, features)]
 
     table = _read(path, wanted)
-    with _naming(path):
+    with naming(path):
         return Bags.from_frame(table, bag, count, proportion=proportion, features=table.column_names[2:])
 
 
@@ -133,7 +140,7 @@ def write_bags(
 
 def bags_table(bags: Bags, *, bag: str = "bag", count: str = "positives", labels: AnyArray | None = None) -> Any:
     """The Arrow table that `write_bags` writes."""
-    arrow = _arrow("pyarrow")
+    arrow = arrow_module("pyarrow")
     names = bags.feature_names or tuple(f"x{j}" for j in range(bags.n_features))
     extra = [bag, count, *(["label"] if labels is not None else [])]
     if clash := [name for name in extra if (*names, *extra).count(name) > 1]:
@@ -149,7 +156,7 @@ def bags_table(bags: Bags, *, bag: str = "bag", count: str = "positives", labels
         return arrow.table(columns)
     except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
         raise InvalidInputError(
-            f"ids that go into a file must be all text or all integers; {_first_line(error)}."
+            f"ids that go into a file must be all text or all integers; {first_line(error)}."
         ) from None
 
 
@@ -166,7 +173,7 @@ class Rows:
 
     def with_columns(self, columns: Mapping[str, AnyArray]) -> Any:
         """The table with further columns on the right; those of the same name are replaced."""
-        arrow = _arrow("pyarrow")
+        arrow = arrow_module("pyarrow")
         table = self.table.drop_columns([name for name in columns if name in self.table.column_names])
         for name, values in columns.items():
             table = table.append_column(name, arrow.array(values))
@@ -184,13 +191,13 @@ def read_rows(path: str | os.PathLike[str], features: Sequence[str] | None, *, i
         if not chosen:
             skip = {*ignore, "label"}
             chosen.extend(n for n, is_number in columns.items() if is_number and n not in skip)
-        _refuse_missing(chosen, columns, file)
+        refuse_missing(chosen, columns, file)
         if text := [name for name in chosen if not columns[name]]:
             raise InvalidInputError(
                 f"{file}: features must be numeric; column {text[0]!r} is not. Encode it as numbers."
             )
         if not chosen:
-            raise InvalidInputError(f"{file} must have numeric columns; it has {_listed(columns)}.")
+            raise InvalidInputError(f"{file} must have numeric columns; it has {listed(columns)}.")
         return list(columns)
 
     table = _read(path, wanted)
@@ -205,7 +212,7 @@ def read_rows(path: str | os.PathLike[str], features: Sequence[str] | None, *, i
     X = np.empty((table.num_rows, len(chosen)), np.float32 if single else np.float64)
     for j, array in enumerate(arrays):
         X[:, j] = array
-    with _naming(path):
+    with naming(path):
         return Rows(table, table.select(chosen), as_matrix(X, what="the features", column_names=tuple(chosen)))
 
 
@@ -230,7 +237,7 @@ def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     else:
         raise InvalidInputError(f"file {text} must exist; there is none.{_near_files(place)}")
     for file in found:
-        _format_of(file)
+        format_of(file)
     return tuple(found)
 
 
@@ -246,7 +253,7 @@ def write_tables(tables: Iterable[Any], path: str | os.PathLike[str], *, noise: 
     written as they are, which is faster to write and to read. Nothing is kept in memory but the table at hand.
     """
     file = Path(path)
-    kind = _format_of(file)
+    kind = format_of(file)
     refuse_unwritable(file)
     tables = iter(tables)
     first = next(tables)
@@ -260,21 +267,21 @@ def _writer(kind: str, draft: Path, schema: Any, noise: Sequence[str]) -> Iterat
     if kind == "Parquet":
         packed = [name for name in schema.names if name not in noise]
         codec = {name: "snappy" if name in packed else "none" for name in schema.names}
-        writer = _arrow("pyarrow.parquet").ParquetWriter(draft, schema, use_dictionary=packed, compression=codec)
+        writer = arrow_module("pyarrow.parquet").ParquetWriter(draft, schema, use_dictionary=packed, compression=codec)
         with writer:
             yield lambda table: writer.write_table(table, row_group_size=max(table.num_rows, 1))
     elif kind == "Arrow":
-        ipc = _arrow("pyarrow.ipc")
+        ipc = arrow_module("pyarrow.ipc")
         with open(draft, "wb") as stream, ipc.new_file(stream, schema, options=_feather_options(ipc)) as writer:
             yield writer.write_table
     else:
-        with _arrow("pyarrow.csv").CSVWriter(draft, schema) as writer:
+        with arrow_module("pyarrow.csv").CSVWriter(draft, schema) as writer:
             yield writer.write_table
 
 
 def _feather_options(ipc: Any) -> Any:
     """LZ4 where this build of pyarrow has it, as write_feather does."""
-    codec = _arrow("pyarrow").Codec
+    codec = arrow_module("pyarrow").Codec
     return ipc.IpcWriteOptions(compression="lz4" if codec.is_available("lz4") else None)
 
 
@@ -301,7 +308,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.replace(draft, file)
     except OSError as error:
         raise InvalidInputError(
-            f"{file} must be writable; {error.strerror or _first_line(error)}. Choose another place."
+            f"{file} must be writable; {error.strerror or first_line(error)}. Choose another place."
         ) from None
     finally:
         draft.unlink(missing_ok=True)
@@ -309,33 +316,31 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _read(path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Path], list[str]]) -> Any:
     """The columns that ``wanted`` picks, of all files of a source, as one Arrow table with rows."""
-    arrow = _arrow("pyarrow")
+    arrow = arrow_module("pyarrow")
     tables: list[Any] = []
     empty: list[str] = []
     for file in source_files(path):
         try:
             opened = _open(file)
-            columns = opened.columns(arrow)
+            columns = columns_of(opened.schema, file)
             if opened.n_rows == 0:  # an empty part of a folder says nothing, not even the types of a CSV file
-                empty.append(f"{file} must have rows; it has only columns ({_listed(columns)}).")
+                empty.append(f"{file} must have rows; it has only columns ({listed(columns)}).")
                 continue
             names = tables[0].column_names if tables else wanted(columns, file)
-            _refuse_missing(names, columns, file)
+            refuse_missing(names, columns, file)
             tables.append(opened.read(names))
             tables[-1].validate(full=True)  # text that is not UTF-8 would only fail later, far from here
         except InvalidInputError:
             raise
         except Exception as error:  # of a damaged file a reader may raise anything, UnicodeDecodeError among it
-            raise InvalidInputError(
-                f"{file} must be a readable {_format_of(file)} file; {_first_line(error)}."
-            ) from None
+            raise InvalidInputError(f"{file} must be a readable {format_of(file)} file; {first_line(error)}.") from None
     if not tables:
         raise InvalidInputError(empty[0])
     try:
         return tables[0] if len(tables) == 1 else arrow.concat_tables(tables, promote_options="permissive")
     except arrow.ArrowException as error:
         raise InvalidInputError(
-            f"{path}: all files must have columns of the same types; {_first_line(error)}."
+            f"{path}: all files must have columns of the same types; {first_line(error)}."
         ) from None
 
 
@@ -348,33 +353,33 @@ class _Opened:
     n_rows: int
     read: Callable[[list[str]], Any]
 
-    def columns(self, arrow: Any) -> dict[str, bool]:
-        """Name of each column, and whether it is numeric; the row numbers of pandas are left out."""
-        types = arrow.types
-        columns: dict[str, bool] = {}
-        for field in self.schema:
-            if field.name in columns:
-                raise InvalidInputError(
-                    f"{self.file}: column names must be distinct; {field.name!r} stands more than once. "
-                    "Rename one of them."
-                )
-            if field.name.strip() == "":
-                raise InvalidInputError(
-                    f"{self.file}: each column must have a name; column {len(columns) + 1} has none. "
-                    "Name it, or drop it if it holds row numbers (in pandas: index=False)."
-                )
-            if _PANDAS_INDEX.fullmatch(field.name):
-                continue
-            kind = field.type
-            columns[field.name] = bool(
-                types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+
+def columns_of(schema: Any, file: str | os.PathLike[str]) -> dict[str, bool]:
+    """Name of each column, and whether it is numeric; the row numbers of pandas are left out."""
+    types = arrow_module("pyarrow").types
+    columns: dict[str, bool] = {}
+    for field in schema:
+        if field.name in columns:
+            raise InvalidInputError(
+                f"{file}: column names must be distinct; {field.name!r} stands more than once. Rename one of them."
             )
-        return columns
+        if field.name.strip() == "":
+            raise InvalidInputError(
+                f"{file}: each column must have a name; column {len(columns) + 1} has none. "
+                "Name it, or drop it if it holds row numbers (in pandas: index=False)."
+            )
+        if _PANDAS_INDEX.fullmatch(field.name):
+            continue
+        kind = field.type
+        columns[field.name] = bool(
+            types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_boolean(kind)
+        )
+    return columns
 
 
 def _open(file: Path) -> _Opened:
     """A file by its ending, after a look at its first bytes."""
-    kind = _format_of(file)
+    kind = format_of(file)
     with open(file, "rb") as stream:
         head = stream.read(8)
     if not head:
@@ -382,29 +387,29 @@ def _open(file: Path) -> _Opened:
     if kind == "Parquet":
         if not head.startswith(_MAGIC[kind]):
             raise InvalidInputError(f"{file} must be a Parquet file; it begins with {head[:4]!r}, not b'PAR1'.")
-        parquet = _arrow("pyarrow.parquet").ParquetFile(file)
+        parquet = arrow_module("pyarrow.parquet").ParquetFile(file)
         read = lambda names: parquet.read(columns=names).select(names)
         return _Opened(file, parquet.schema_arrow, parquet.metadata.num_rows, read)
     if kind == "Arrow":
-        ipc = _arrow("pyarrow.ipc")
+        ipc = arrow_module("pyarrow.ipc")
         if head.startswith(_MAGIC[kind]):
             table = ipc.open_file(str(file)).read_all()
         else:
             with open(file, "rb") as stream:
                 table = ipc.open_stream(stream).read_all()
         return _Opened(file, table.schema, table.num_rows, table.select)
-    csv = _arrow("pyarrow.csv")
+    csv = arrow_module("pyarrow.csv")
     table = csv.read_csv(file)
     return _Opened(file, table.schema, table.num_rows, table.select)
 
 
-def _format_of(file: Path) -> str:
+def format_of(file: Path) -> str:
     if file.suffix.lower() not in _FORMATS:
         raise InvalidInputError(f"the ending of {file} must say its format; got {file.suffix or 'none'!r}. {_KNOWN}.")
     return _FORMATS[file.suffix.lower()]
 
 
-def _arrow(module: str) -> Any:
+def arrow_module(module: str) -> Any:
     """A module of pyarrow, on first use."""
     try:
         return import_module(module)
@@ -412,16 +417,16 @@ def _arrow(module: str) -> Any:
         raise MissingExtraError("pyarrow", "files", "reading and writing tables") from None
 
 
-def _refuse_missing(wanted: Sequence[str], columns: Mapping[str, bool], file: Path) -> None:
+def refuse_missing(wanted: Sequence[str], columns: Mapping[str, bool], file: Path) -> None:
     for name in wanted:
         if name not in columns:
             near = difflib.get_close_matches(name, columns, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise InvalidInputError(f"{file}: column {name!r} must exist; there are {_listed(columns)}.{hint}")
+            raise InvalidInputError(f"{file}: column {name!r} must exist; there are {listed(columns)}.{hint}")
 
 
 @contextmanager
-def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     """Whatever is refused inside is refused in the name of the source."""
     try:
         yield
@@ -429,7 +434,7 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise InvalidInputError(f"{os.fspath(path)}: {_one_line(str(error))}") from None
 
 
-def _listed(names: Sequence[str] | Mapping[str, bool]) -> str:
+def listed(names: Sequence[str] | Mapping[str, bool]) -> str:
     """Names with commas; of many, the first dozen."""
     names = list(names)
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
@@ -443,7 +448,7 @@ def _near_files(place: Path) -> str:
     return f" Did you mean {place.with_name(near[0])}?" if near else ""
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     return _one_line((str(error).strip().splitlines() or [type(error).__name__])[0].rstrip("."))
 
 

@@ -7,8 +7,9 @@ plain labels as bags of one row, and the answers that follow from a linear thres
 """
 
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -18,14 +19,16 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
-from bagwise.bags import Bags, is_bag_target
+from bagwise.bags import Bags, BagSource, is_bag_target, is_dask
 from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
-from bagwise.stats.fingerprints import kept_fingerprints
+from bagwise.stats.fingerprints import KeptFingerprints, kept_fingerprints
 
 __all__ = ["BagEstimator", "SigmoidProbability", "generator", "require_choice", "require_positive", "warn_all"]
 
 _DTYPES = (np.float64, np.float32)
+
+T = TypeVar("T")
 
 
 class BagEstimator(ClassifierMixin, BaseEstimator):
@@ -53,28 +56,38 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
     ambiguous_: bool
     bag_fingerprints_: IntArray
 
-    def fit(self, X: Any, y: Any = None, *, bags: Any = None) -> "BagEstimator":
+    _learns_from_sums = False  # whether _fit asks its bags only for sums over them
+
+    def fit(self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None) -> "BagEstimator":
         """Learn from bags.
 
         Parameters
         ----------
-        X : Bags, or matrix of shape (n_rows, n_features)
+        X : Bags, a source of bags (see `scan_bags`), or matrix of shape (n_rows, n_features)
+            Learners of sums take sources too, and Dask arrays and data frames.
         y : bag target, proportions or labels, one per row
             A bag target (see `bag_target`) needs nothing else. With ``bags=``, the proportion of each row's
             bag (or a mapping from id to proportion). Without, class labels: each row is then a bag of its
             own.
         bags : one id per row, optional
+        client : dask.distributed.Client, optional
+            Where to take the sums of a source.
 
         Returns
         -------
         The fitted estimator.
         """
-        learnt = self._check_bags(X, y, bags)
-        self._store(self._fit(learnt))
-        self.bag_fingerprints_ = kept_fingerprints(learnt)
+        learnt = self._check_source(X, y, bags, client)
+        if isinstance(learnt, Bags):
+            self._store(self._fit(learnt))
+            self.bag_fingerprints_ = kept_fingerprints(learnt)
+            return self
+        witness = _Witness(learnt)
+        self._store(self._fit(witness))
+        self.bag_fingerprints_ = witness.fingerprints()
         return self
 
-    def _fit(self, bags: Bags) -> LTF:
+    def _fit(self, bags: Any) -> LTF:
         raise NotImplementedError
 
     def _store(self, ltf: LTF) -> None:
@@ -83,6 +96,30 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         self.intercept_ = np.array([ltf.offset])
 
     # ------------------------------------------------------------------ what comes in
+
+    def _check_source(self, X: Any, y: Any, ids: Any, client: Any) -> BagSource:
+        """The bags to learn from, in memory or not."""
+        if is_dask(X):
+            from bagwise.scale.distributed import collection_source
+
+            X, y, ids = collection_source(X, y, ids), None, None
+        if isinstance(X, Bags) or not isinstance(X, BagSource):
+            if client is not None:
+                raise InvalidInputError(
+                    f"client= needs bags that the workers can read; got a {type(X).__name__} in memory. Pass "
+                    "bagwise.scan_bags(path), or a Dask array or data frame."
+                )
+            return self._check_bags(X, y, ids)
+        if y is not None or ids is not None:
+            raise InvalidInputError("a source carries its totals; got y= or bags= besides. Pass fit(source).")
+        if not self._learns_from_sums:
+            raise InvalidInputError(
+                f"{type(self).__name__} needs its bags in memory; got a {type(X).__name__}. Pass scan.read(), or use "
+                "BagLogisticRegression, SpectralLTF, MeanLTF or MeanMap."
+            )
+        self._check_features(X, reset=True)
+        self.classes_ = np.array([0, 1])
+        return X if client is None else X.on(client)  # type: ignore[attr-defined]
 
     def _check_bags(self, X: Any, y: Any, ids: Any, *, reset: bool = True) -> Bags:
         """The bags that the arguments of ``fit`` or ``score`` stand for; with ``reset`` what they say of
@@ -115,7 +152,7 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         matrix: FloatArray = validate_data(self, X, reset=reset, dtype=_DTYPES, ensure_min_samples=1)
         return matrix
 
-    def _check_features(self, bags: Bags, reset: bool) -> None:
+    def _check_features(self, bags: BagSource, reset: bool) -> None:
         if reset:
             self.n_features_in_ = bags.n_features
             if bags.feature_names is not None:
@@ -216,6 +253,63 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Both:
+    """Bags -> the sums of a task, and their fingerprints."""
+
+    task: Callable[[Bags], Any]
+
+    def __call__(self, bags: Bags) -> "_Pair":
+        return _Pair(self.task(bags), KeptFingerprints(kept_fingerprints(bags)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    sums: Any
+    kept: KeptFingerprints
+
+    def __add__(self, other: "_Pair") -> "_Pair":
+        return _Pair(self.sums + other.sums, self.kept + other.kept)
+
+
+class _Witness:
+    """A source whose first pass takes the fingerprints of its bags along."""
+
+    def __init__(self, source: BagSource, seen: list[KeptFingerprints] | None = None, fresh: bool = True) -> None:
+        self.source, self.fresh = source, fresh
+        self.seen: list[KeptFingerprints] = [] if seen is None else seen
+
+    @property
+    def n_features(self) -> int:
+        return self.source.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        return self.source.feature_names
+
+    def reduce(self, task: Callable[[Bags], T]) -> T:
+        if not self.fresh:
+            return self.source.reduce(task)
+        found = self.source.reduce(_Both(task))
+        self.fresh = False
+        self.seen.append(found.kept)
+        sums: T = found.sums
+        return sums
+
+    def split(self, fraction: float, rng: np.random.Generator) -> "tuple[_Witness, _Witness]":
+        first, second = self.source.split(fraction, rng)
+        parts = _Witness(first, self.seen, self.fresh), _Witness(second, self.seen, self.fresh)
+        self.fresh = False
+        return parts
+
+    def fingerprints(self) -> IntArray:
+        """Those of all bags that were asked for."""
+        total = KeptFingerprints(np.zeros(0, np.int64))
+        for kept in self.seen:
+            total = total + kept
+        return total.values
 
 
 class SigmoidProbability:

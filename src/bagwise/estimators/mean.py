@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.bags import Bags, BagSource
+from bagwise.errors import InvalidInputError
 from bagwise.estimators.base import BagEstimator, generator, require_choice, warn_all
 from bagwise.learn.directions import fisher_ltf, mean_direction, one_row_mean_direction, slope_direction
 from bagwise.learn.identifiability import direction_findings
@@ -40,16 +41,20 @@ class MeanLTF(BagEstimator):
     True
     """
 
+    _learns_from_sums = True
+
     def __init__(self, *, pairs: Literal["all", "one"] = "all", random_state: Any = None) -> None:
         self.pairs = pairs
         self.random_state = random_state
 
-    def _fit(self, bags: Bags) -> LTF:
+    def _fit(self, bags: BagSource) -> LTF:
         require_choice(self, "pairs", ("all", "one"))
         self.ambiguous_ = False
         if self.pairs == "one":
+            if not isinstance(bags, Bags):
+                raise InvalidInputError('pairs="one" needs the bags in memory; got a source. Leave it at "all".')
             return LTF(one_row_mean_direction(bags, generator(self.random_state)), 0.0)
-        return LTF(mean_direction(BagMoments.from_bags(bags).finalize()), 0.0)
+        return LTF(mean_direction(bags.reduce(BagMoments.from_bags).finalize()), 0.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -79,8 +84,10 @@ class MeanMap(BagEstimator):
     True
     """
 
-    def _fit(self, bags: Bags) -> LTF:
-        moments = BagMoments.from_bags(bags).finalize()
+    _learns_from_sums = True
+
+    def _fit(self, bags: BagSource) -> LTF:
+        moments = bags.reduce(BagMoments.from_bags).finalize()
         warn_all(direction_findings(moments, slope_direction(moments)))
         negative = moments.mean - moments.proportion * moments.slope
         self.means_ = np.stack([negative, negative + moments.slope])

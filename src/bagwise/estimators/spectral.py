@@ -4,12 +4,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bagwise.bags import Bags
+from bagwise.bags import Bags, BagSource
 from bagwise.errors import InvalidInputError
 from bagwise.estimators.base import BagEstimator, generator, require_choice, warn_all
-from bagwise.learn.directions import combined_direction
+from bagwise.learn.directions import Direction, combined_direction
 from bagwise.learn.identifiability import balance_finding, direction_findings
-from bagwise.learn.offsets import best_threshold, matching_threshold, n_satisfied
+from bagwise.learn.offsets import best_threshold_along, matching_threshold_along, n_satisfied_along
 from bagwise.ltf import LTF
 from bagwise.stats.moments import BagMoments, Moments, key_moments, one_draw_moments
 
@@ -60,6 +60,8 @@ class SpectralLTF(BagEstimator):
     True
     """
 
+    _learns_from_sums = True
+
     def __init__(
         self,
         *,
@@ -77,7 +79,7 @@ class SpectralLTF(BagEstimator):
         self.holdout = holdout
         self.random_state = random_state
 
-    def _fit(self, bags: Bags) -> LTF:
+    def _fit(self, bags: BagSource) -> LTF:
         require_choice(self, "pairs", ("all", "one"))
         require_choice(self, "keys", ("all", "largest"))
         require_choice(self, "offset", ("satisfied", "count"))
@@ -86,25 +88,36 @@ class SpectralLTF(BagEstimator):
         rng = generator(self.random_state)
         learnt, judged = bags.split(1 - self.holdout, rng) if self.holdout else (bags, bags)
         moments = self._moments(learnt, rng)
-        direction = combined_direction(moments)
-        self.ambiguous_ = judged.balanced
-        self.dispersion_ = moments.dispersion
-        self.expected_sine_ = direction.sine
-        warn_all(balance_finding(judged) + direction_findings(moments, direction))
-        scores = judged.X @ direction.normal
+        return self._along(combined_direction(moments), moments, judged)
+
+    def _along(self, direction: Direction, moments: Moments, judged: BagSource) -> LTF:
+        """The threshold along a direction, with sign and offset by the judged bags."""
+        normal = direction.normal
         # The sign is judged with a free offset even where none is wanted: a boundary forced through the origin by a
         # slightly wrong normal may miss all large bags, and then says nothing of its sign.
-        found = best_threshold(scores, judged)
-        threshold, satisfied = found.threshold, found.satisfied
-        if not self.fit_intercept or self.offset == "count":
-            scores *= found.sign
-            threshold = matching_threshold(scores, int(judged.counts.sum())) if self.fit_intercept else 0.0
-            satisfied = n_satisfied(scores, threshold, judged)
-        self.satisfied_ = satisfied / judged.n_bags
-        self.mirrored_ = found.mirrored / judged.n_bags
-        return LTF(found.sign * direction.normal, -threshold)
+        found = best_threshold_along(normal, judged, moments)
+        self.ambiguous_ = found.balanced
+        self.dispersion_ = moments.dispersion
+        self.expected_sine_ = direction.sine
+        warn_all(balance_finding(found) + direction_findings(moments, direction))
+        threshold = found.threshold if self.fit_intercept else 0.0
+        if self.fit_intercept and self.offset == "count":
+            threshold = matching_threshold_along(found.sign * normal, judged, moments)
+        satisfied = found.satisfied
+        if threshold != found.threshold:
+            satisfied = n_satisfied_along(found.sign * normal, threshold, judged)
+        self.satisfied_ = satisfied / found.n_bags
+        self.mirrored_ = found.mirrored / found.n_bags
+        return LTF(found.sign * normal, -threshold)
 
-    def _moments(self, bags: Bags, rng: np.random.Generator) -> Moments:
+    def _moments(self, bags: BagSource, rng: np.random.Generator) -> Moments:
+        if self.keys == "all" and self.pairs == "all":
+            return bags.reduce(BagMoments.from_bags).finalize()
+        if not isinstance(bags, Bags):
+            raise InvalidInputError(
+                'keys="largest" and pairs="one" need the bags in memory; got a source. Pass scan.read(), or leave both '
+                'at "all".'
+            )
         if self.keys == "largest":
             largest = next(iter(key_moments(bags)))
             bags = bags[(bags.sizes == largest[0]) & (bags.counts == largest[1])]

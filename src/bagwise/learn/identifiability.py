@@ -8,12 +8,13 @@ import numpy as np
 
 from bagwise.bags import Bags
 from bagwise.learn.directions import Direction
+from bagwise.learn.offsets import Threshold
 from bagwise.stats.moments import Moments
 
 __all__ = ["balance_finding", "direction_findings"]
 
 
-def balance_finding(bags: Bags) -> list[str]:
+def balance_finding(bags: Bags | Threshold) -> list[str]:
     """Balanced bags fit an LTF and its complement equally well."""
     if not bags.balanced:
         return []

@@ -24,6 +24,7 @@ __all__ = [
     "matching_threshold",
     "matching_threshold_along",
     "n_satisfied",
+    "n_satisfied_along",
     "satisfied_intervals",
 ]
 
@@ -286,6 +287,22 @@ class _Deviations:
 
     def __call__(self, bags: Bags) -> IntArray:
         return _deviations(bags.X @ self.normal, bags, self.at_plus, self.at_minus)
+
+
+def n_satisfied_along(normal: FloatArray, threshold: float, source: BagSource) -> int:
+    """`n_satisfied` of the scores rows · normal, of bags in memory or not: one pass."""
+    return source.reduce(_SatisfiedBy(normal, threshold))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SatisfiedBy:
+    """Bags -> how many a threshold satisfies."""
+
+    normal: FloatArray
+    threshold: float
+
+    def __call__(self, bags: Bags) -> int:
+        return n_satisfied(bags.X @ self.normal, self.threshold, bags)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

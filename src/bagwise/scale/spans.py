@@ -1,0 +1,271 @@
+"""Rows of pieces -> what a task makes of their bags, exactly as if they lay in one table.
+
+Owns the runs: rows with one id, one after the other. A run inside of a piece is a bag; the first and the last of a
+piece may go on in its neighbours. `Span` keeps these two open and `merged` closes them, so that sums over pieces are
+associative: any tree over neighbouring pieces gives the same bags.
+
+Refuses totals that differ within a bag, missing values, and numbers that are not finite, each in the name of the piece.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from bagwise.arrays import AnyArray, BoolArray, FloatArray, IntArray, as_matrix
+from bagwise.bags import Bags
+from bagwise.data.io import arrow_module, naming
+from bagwise.errors import InvalidInputError
+from bagwise.scale.pieces import Columns, Piece
+from bagwise.stats.fingerprints import id_hashes
+
+__all__ = [
+    "Job",
+    "Runs",
+    "Share",
+    "Span",
+    "bags_of",
+    "batch_rows",
+    "id_runs",
+    "merged",
+    "runs_of",
+    "span_of",
+    "total_of",
+]
+
+T = TypeVar("T")
+
+# Numbers read at a time: a batch stays in cache until its sums are taken, and is worth the overhead of a call.
+_BATCH_NUMBERS = 1 << 19
+
+
+def batch_rows(columns: Columns) -> int:
+    """Rows of a batch."""
+    return int(min(max(_BATCH_NUMBERS // len(columns.features), 1 << 10), 1 << 16))
+
+
+# ---------------------------------------------------------------------- runs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Consecutive rows, run by run; totals as they stand in the file, unchecked."""
+
+    X: FloatArray
+    sizes: IntArray
+    ids: AnyArray
+    totals: AnyArray
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def part(self, first: int, stop: int, *, copy: bool = False) -> "Runs":
+        """Some consecutive runs."""
+        start, rows = int(self.sizes[:first].sum()), int(self.sizes[first:stop].sum())
+        X = self.X[start : start + rows]
+        return Runs(X.copy() if copy else X, self.sizes[first:stop], self.ids[first:stop], self.totals[first:stop])
+
+    def joined(self, other: "Runs") -> "Runs":
+        """These and then the others; the last of these and the first of the others are one where the ids are."""
+        ids, sizes = np.concatenate([self.ids, other.ids]), np.concatenate([self.sizes, other.sizes])
+        totals, n = np.concatenate([self.totals, other.totals]), len(self)
+        if n and len(other) and self.ids[-1] == other.ids[0]:
+            _refuse_two_totals(other.totals[:1], self.totals[-1:], self.ids[-1:], np.ones(1, np.int64))
+            sizes[n - 1] += sizes[n]
+            ids, sizes, totals = np.delete(ids, n), np.delete(sizes, n), np.delete(totals, n)
+        return Runs(np.concatenate([self.X, other.X]), sizes, ids, totals)
+
+
+def runs_of(piece: Piece, columns: Columns, threads: bool = False) -> Iterator[Runs]:
+    """The runs of a piece in order. All but the last that comes have ended; the last is one run, still open."""
+    carry: Runs | None = None
+    for batch in piece.batches(columns.names, batch_rows(columns), threads):
+        if batch.num_rows == 0:
+            continue
+        with naming(piece.name):
+            runs = _runs(batch, columns, carry)
+        if len(runs) > 1:
+            yield runs.part(0, len(runs) - 1)
+            carry = runs.part(len(runs) - 1, len(runs), copy=True)
+        else:
+            carry = runs
+    if carry is not None:
+        yield carry
+
+
+def id_runs(column: Any, columns: Columns) -> tuple[IntArray, AnyArray]:
+    """Length and id of each run of an Arrow column of ids."""
+    if column.null_count:
+        raise InvalidInputError(
+            f"column {columns.bag!r} must have no missing values; got {column.null_count}. Fill them or drop such rows."
+        )
+    compute = arrow_module("pyarrow.compute")
+    if column.type != columns.id_type:
+        column = column.cast(columns.id_type)
+    encoded = compute.run_end_encode(column)
+    ends = encoded.run_ends.to_numpy().astype(np.int64)
+    return np.diff(ends, prepend=0), encoded.values.to_numpy(zero_copy_only=False)
+
+
+def _runs(batch: Any, columns: Columns, carry: Runs | None) -> Runs:
+    """The runs of a batch, those of an open run before it included."""
+    sizes, ids = id_runs(batch.column(columns.bag), columns)
+    is_decimal = arrow_module("pyarrow").types.is_decimal
+    totals = _numbers(batch, columns.total, is_decimal)
+    first = totals[np.cumsum(sizes) - sizes]
+    _refuse_two_totals(totals, np.repeat(first, sizes), ids, sizes)
+    before = 0 if carry is None else len(carry.X)
+    X = np.empty((before + batch.num_rows, len(columns.features)), np.float32 if columns.single else np.float64)
+    for j, name in enumerate(columns.features):
+        X[before:, j] = _numbers(batch, name, is_decimal)
+    as_matrix(X[before:], what="the features", column_names=columns.features)
+    if carry is None:
+        return Runs(X, sizes, ids, first)
+    X[:before] = carry.X
+    head = Runs(carry.X[:0], carry.sizes, carry.ids, carry.totals)
+    joined = head.joined(Runs(carry.X[:0], sizes, ids, first))
+    return Runs(X, joined.sizes, joined.ids, joined.totals)
+
+
+def _numbers(batch: Any, name: str, is_decimal: Callable[[Any], bool]) -> AnyArray:
+    column = batch.column(name)
+    if column.null_count:
+        raise InvalidInputError(
+            f"column {name!r} must have no missing values; got {column.null_count}. Fill them or drop their bags."
+        )
+    if is_decimal(column.type):
+        column = column.cast(arrow_module("pyarrow").float64())
+    values: AnyArray = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _refuse_two_totals(totals: AnyArray, wanted: AnyArray, ids: AnyArray, sizes: IntArray) -> None:
+    """One total per run; NaN has an error of its own later."""
+    differs = (totals != wanted) & (totals == totals)
+    if differs.any():
+        row = int(np.argmax(differs))
+        bag = ids[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
+        bag = bag.item() if isinstance(bag, np.generic) else bag
+        raise InvalidInputError(
+            f"the total must be the same in all rows of a bag; got {wanted[row]} and {totals[row]} in bag {bag!r}. It "
+            "is the total of the bag, not of a row."
+        )
+
+
+def bags_of(runs: Runs, columns: Columns) -> Bags:
+    """Whole bags from runs that have ended."""
+    totals = {"proportions" if columns.is_proportion else "counts": runs.totals}
+    return Bags.from_sizes(runs.X, runs.sizes, ids=runs.ids, feature_names=columns.features, **totals)
+
+
+# ---------------------------------------------------------------------- jobs and spans
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A random part of the bags: those whose id, mixed with the salt, falls into [low, high)."""
+
+    salt: int
+    low: float
+    high: float
+
+    def __call__(self, bags: Bags) -> BoolArray:
+        """Which bags belong to it."""
+        place = (id_hashes(bags.ids, self.salt) >> np.uint64(11)) * 2.0**-53
+        chosen: BoolArray = (place >= self.low) & (place < self.high)
+        return chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job(Generic[T]):
+    """A task on the bags of some shares (all of them must apply)."""
+
+    task: Callable[[Bags], T]
+    columns: Columns
+    shares: tuple[Share, ...] = ()
+
+    def of_bags(self, bags: Bags) -> T | None:
+        """The task's result, or None where no bag is left."""
+        for share in self.shares:
+            bags = bags[share(bags)]
+        return self.task(bags) if bags.n_bags else None
+
+    def __call__(self, runs: Runs | None) -> T | None:
+        return None if runs is None or len(runs) == 0 else self.of_bags(bags_of(runs, self.columns))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Span(Generic[T]):
+    """What a job makes of neighbouring pieces: the sum over the bags inside, and the open runs at both ends.
+
+    Without a tail all rows are of the one run ``head``; without a head nothing is open.
+    """
+
+    head: Runs | None
+    total: T | None
+    tail: Runs | None
+
+
+def span_of(piece: Piece, job: Job[T], threads: bool = False) -> Span[T]:
+    """The span of one piece, read batch by batch."""
+    if piece.whole:
+        return Span(None, _of_whole(piece, job), None)
+    head: Runs | None = None
+    total: T | None = None
+    open_: Runs | None = None
+    for runs in runs_of(piece, job.columns, threads):
+        if open_ is not None:
+            with naming(piece.name):
+                total = _sum(total, job(open_))
+        if head is None:
+            head = runs.part(0, 1, copy=True)
+            runs = runs.part(1, len(runs))
+        open_ = runs
+    # What comes last is one open run: the tail, or the head itself where the piece has no other.
+    return Span(head, total, open_ if open_ is not None and len(open_) else None)
+
+
+def _of_whole(piece: Piece, job: Job[T]) -> T | None:
+    """The job on all bags of a piece, whose rows are grouped in memory."""
+    columns = job.columns
+    batches = [batch for batch in piece.batches(columns.names, 1 << 20) if batch.num_rows]
+    if not batches:
+        return None
+    table = arrow_module("pyarrow").Table.from_batches(batches)
+    total = {"proportion" if columns.is_proportion else "count": columns.total}
+    return job.of_bags(Bags.from_frame(table, columns.bag, features=columns.features, **total))
+
+
+def merged(left: Span[T], right: Span[T], job: Job[T]) -> Span[T]:
+    """The span of two neighbours: the run between them is closed, as one bag or as two."""
+    total = _sum(left.total, right.total)
+    if left.head is None or right.head is None:  # an empty piece, or pieces of whole bags
+        kept = right if left.head is None else left
+        return Span(kept.head, total, kept.tail)
+    last = left.head if left.tail is None else left.tail
+    between = last.joined(right.head)
+    if len(between) == 1:  # one bag goes over the border
+        if left.tail is None:
+            return Span(between, total, right.tail)
+        if right.tail is None:
+            return Span(left.head, total, between)
+        return Span(left.head, _sum(total, job(between)), right.tail)
+    ended, begun = between.part(0, 1), between.part(1, 2)
+    if left.tail is not None:
+        total = _sum(total, job(ended))
+    if right.tail is None:
+        return Span(left.head, total, begun)
+    return Span(left.head, _sum(total, job(begun)), right.tail)
+
+
+def total_of(span: Span[T], job: Job[T]) -> T | None:
+    """The sum over all bags of a span that has no neighbours left."""
+    total: T | None = _sum(_sum(job(span.head), span.total), job(span.tail))
+    return total
+
+
+def _sum(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return right if left is None else left
+    return left + right
