@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bagwise import plots as plots
     from bagwise.claims.answers import bags_used_in_fit as bags_used_in_fit
+    from bagwise.claims.assessment import assess as assess
     from bagwise.claims.certificate import certify as certify
     from bagwise.claims.metrics import bag_error as bag_error
     from bagwise.claims.metrics import instance_error as instance_error
@@ -64,6 +65,7 @@ _HOME = {
     "proportion_error": "claims.metrics",
     "instance_error": "claims.metrics",
     "oracle_bag_error": "claims.metrics",
+    "assess": "claims.assessment",
     "certify": "claims.certificate",
     "bags_used_in_fit": "claims.answers",
 }

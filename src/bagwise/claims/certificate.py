@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
-from bagwise.claims.answers import answers, bags_used_in_fit
 from bagwise.bags import Bags
+from bagwise.claims.answers import answers, bags_used_in_fit
 from bagwise.errors import InvalidInputError
 
 __all__ = ["Certificate", "certify", "upper_bag_error"]
