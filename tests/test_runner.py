@@ -254,7 +254,7 @@ def test_jobs_are_cells_times_data_sets_without_what_is_absent(monkeypatch: pyte
 
 
 def test_an_unknown_table_is_refused_with_the_names() -> None:
-    with pytest.raises(InvalidInputError, match="table1, standard, .* or all; got 'table2'"):
+    with pytest.raises(InvalidInputError, match=r"table1, standard, .* or all; got 'table2'"):
         tables_named(["table1", "table2"])
     assert tables_named(["all"]) == list(TABLES.values())
 
@@ -299,3 +299,30 @@ def test_two_programs_share_a_folder(tmp_path: Path) -> None:
     lines = (tmp_path / "runs.jsonl").read_text().splitlines()
     assert len(lines) == len(rows_in(tmp_path)), "no run was done twice"
     assert sum(json.loads(out)["finished"] for out, _ in ended) == len(lines)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
+def test_progress_is_shown_to_those_who_watch_and_to_nobody_else(tmp_path: Path) -> None:
+    import pty
+
+    watching, terminal = pty.openpty()
+    line = [PROGRAM, "reproduce", "standard-sdp", "--only", "d=10/q=3/k=1/m=50", "--datasets", "2", "-o", tmp_path]
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "120"}
+    program = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=terminal, text=True, env=environment)
+    os.close(terminal)
+    shown = b""
+    while chunk := read_some(watching):
+        shown += chunk
+    os.close(watching)
+    out, _ = program.communicate()
+    assert program.returncode == 0 and "runs finished" in out
+    text = shown.decode()
+    assert "0/1 cells" in text and "1/1 cells" in text and "per second" in text and "left" in text
+
+
+def read_some(descriptor: int) -> bytes:
+    """What a terminal got; nothing when the program at its other end is gone."""
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:
+        return b""
