@@ -1,6 +1,7 @@
 """The semidefinite programs of the papers as they are printed, one d x d matrix per pair of rows of a bag, in cvxpy.
 
-The reference for our eliminated blocks, in tests and in benchmarks/sdp_speed.py. Nothing here knows of the elimination.
+The reference for our eliminated blocks, in tests and in benchmarks/sdp_blocks_beat_general_solvers.py. Nothing here
+knows of the elimination.
 """
 
 from itertools import combinations
