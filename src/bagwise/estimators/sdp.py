@@ -19,7 +19,7 @@ class SDPLTF(BagEstimator):
     """Linear threshold from a semidefinite relaxation, for bags of one to four rows: the baseline of the paper.
 
     The unknown normal r becomes a matrix C for r r', each bag a convex constraint on C, and random vectors with
-    covariance C compete for the most bags [Sak21, Sak22]. It proves something for any distribution of the rows (two
+    covariance C compete for the most bags [S21, S22]. It proves something for any distribution of the rows (two
     fifths of the bags up to two rows, an eighth up to three), and in practice learns less than `SpectralLTF`: the
     relaxation is loose. In high dimension or with three rows the least-norm C is often the identity, and "S" then the
     best of five random thresholds.

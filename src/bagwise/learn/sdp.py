@@ -1,6 +1,6 @@
 """Linear thresholds from semidefinite relaxations: the paper's column S, and a stronger reading of the same program.
 
-Owns the programs of [Sak21] (bags of one or two rows) and [Sak22] (three, four), which become blocks for
+Owns the programs of [S21] (bags of one or two rows) and [S22] (three, four), which become blocks for
 `bagwise.learn.sdp_solver`, the rounding of their matrix to thresholds, the linear program for bags of one label, and
 what is proven of the outcome. Refuses bags of more than four rows.
 

@@ -110,31 +110,33 @@ class BagGroup:
         return int(self.rows.shape[1])
 
     @cached_property
-    def flat(self) -> FloatArray:
-        """All rows as one (q m) x d matrix."""
-        return self.rows.reshape(-1, self.rows.shape[2])
+    def used(self) -> list[list[tuple[int, int]]]:
+        """For each row i the (k, j), j >= i, whose entry k of svec the kind looks at: one for a pair, not three."""
+        seen = self.kind.stacked()[0].any(axis=0)
+        entries = list(enumerate(triangle(self.kind.size)))
+        return [[(k, j) for k, (at, j) in entries if at == i and seen[k]] for i in range(self.kind.size)]
 
     def compressions(self, C: FloatArray) -> FloatArray:
-        """svec(X_b' C X_b) of each bag: K_b svec(C)."""
-        images = (self.flat @ C).reshape(self.rows.shape)
-        g = np.empty((self.kind.n_entries, self.n_bags))
-        for k, (i, j) in enumerate(triangle(self.kind.size)):
-            np.einsum("md,md->m", images[i], self.rows[j], out=g[k])
-            if i != j:
-                g[k] *= ROOT2
+        """svec(X_b' C X_b) of each bag, 0 where the kind does not look: K_b svec(C)."""
+        g = np.zeros((self.kind.n_entries, self.n_bags))
+        for i, partners in enumerate(self.used):
+            image = self.rows[i] @ C if partners else None
+            for k, j in partners:
+                np.einsum("md,md->m", image, self.rows[j], out=g[k])
+                if i != j:
+                    g[k] *= ROOT2
         return g
 
     def adjoint(self, w: FloatArray) -> FloatArray:
-        """sum_b X_b smat(w_b) X_b', the transpose of `compressions`."""
-        images = np.zeros_like(self.rows)
-        for k, (i, j) in enumerate(triangle(self.kind.size)):
-            if i == j:
-                images[i] += w[k][:, None] * self.rows[i]
-            else:
-                half = (w[k] / ROOT2)[:, None]
-                images[i] += half * self.rows[j]
-                images[j] += half * self.rows[i]
-        total = self.flat.T @ images.reshape(self.flat.shape)
+        """sum_b X_b smat(w_b) X_b', the transpose of `compressions`; entries that the kind does not look at are 0."""
+        d = self.rows.shape[2]
+        total = np.zeros((d, d))
+        for i, partners in enumerate(self.used):
+            if partners:
+                image = np.zeros((self.n_bags, d))
+                for k, j in partners:
+                    image += (w[k] * (1.0 if i == j else ROOT2))[:, None] * self.rows[j]
+                total += self.rows[i].T @ image
         return (total + total.T) / 2
 
 
