@@ -112,7 +112,7 @@ class BagGroup:
     @cached_property
     def used(self) -> list[list[tuple[int, int]]]:
         """For each row i the (k, j), j >= i, whose entry k of svec the kind looks at: one for a pair, not three."""
-        seen = self.kind.stacked()[0].any(axis=0)
+        seen = np.any(self.kind.stacked()[0] != 0, axis=0).tolist()
         entries = list(enumerate(triangle(self.kind.size)))
         return [[(k, j) for k, (at, j) in entries if at == i and seen[k]] for i in range(self.kind.size)]
 
@@ -120,7 +120,7 @@ class BagGroup:
         """svec(X_b' C X_b) of each bag, 0 where the kind does not look: K_b svec(C)."""
         g = np.zeros((self.kind.n_entries, self.n_bags))
         for i, partners in enumerate(self.used):
-            image = self.rows[i] @ C if partners else None
+            image = self.rows[i] @ C if partners else self.rows[i]
             for k, j in partners:
                 np.einsum("md,md->m", image, self.rows[j], out=g[k])
                 if i != j:
