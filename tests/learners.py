@@ -25,10 +25,10 @@ from bagwise.learn.directions import (
     one_row_mean_direction,
     spectral_direction,
 )
-from bagwise.learn.likelihood import Problem, flipped, maximise, sloped
 from bagwise.learn.offsets import best_threshold, matching_threshold
 from bagwise.learn.random_ltf import best_random_ltf, class_ratio_ltf
 from bagwise.learn.sdp import sdp_ltf
+from bagwise.learn.starts import Search
 from bagwise.stats.moments import key_moments, one_draw_moments
 
 N_FEATURES = 3
@@ -75,12 +75,8 @@ def amm(bags: Bags) -> bw.LTF:
 
 
 def most_likely(bags: Bags) -> bw.LTF:
-    found = moments(bags)
-    start = sloped(found, combined_direction(found).normal)
-    problem = Problem(bags, found, np.full(N_FEATURES, 0.1), True, False)
-    fits = [maximise(problem, one, max_steps=500, tol=1e-4) for one in (start, flipped(start, found))]
-    best = max(fits, key=lambda fit: fit.objective).model
-    return bw.LTF(best.coef, best.intercept)
+    model = Search(bags, moments(bags), np.ones(bags.n_features), tol=1e-8).path([10.0], rng()).fits[10.0].model
+    return bw.LTF(model.coef, model.intercept)
 
 
 def of_soft(fit: Any) -> bw.LTF:
@@ -195,6 +191,6 @@ LEARNERS: dict[str, Row] = {
         mixed,
         keeps="rigid",
     ),
-    "ML": Row(bw.BagLogisticRegression(C=10.0), most_likely, mixed, keeps="rigid"),
+    "ML": Row(bw.BagLogisticRegression(C=10.0, tol=1e-8, random_state=0), most_likely, mixed, keeps="rigid"),
     "AMM": Row(bw.AlternatingMeanMap(C=10.0), amm, mixed, keeps="rigid"),
 }

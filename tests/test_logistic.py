@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 import bagwise as bw
 from bagwise.data.problems import random_oracle
 from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
+from bagwise.learn.likelihood import CountModel, LikelihoodTask
 
 
 def drawn(d, q, k, m, seed=0, **more):
@@ -80,3 +81,41 @@ def test_settings_are_checked(setting, value):
     _, bags, _ = drawn(3, 4, 1, 30)
     with pytest.raises(InvalidInputError, match=setting):
         bw.BagLogisticRegression(**{setting: value}).fit(bags)
+
+
+def test_a_weight_is_a_repetition_and_no_weight_is_absence():
+    _, bags, _ = drawn(4, 6, 2, 200, offset=0.2)
+    weights = np.random.default_rng(0).integers(0, 4, 200)
+    repeated = bw.Bags.from_sizes(
+        np.concatenate([bags[i].X for i in np.repeat(np.arange(200), weights)]),
+        np.full(weights.sum(), 6),
+        np.repeat(bags.counts, weights),
+    )
+    model = bw.BagLogisticRegression(C=1.0, tol=1e-10)
+    weighted = model.fit(bags, sample_weight=weights).coef_
+    assert_allclose(weighted, model.fit(repeated).coef_, rtol=1e-4)
+    X, y = bags.as_rows()
+    by_rows = model.fit(X, y, sample_weight=np.repeat(weights, 6)).coef_
+    assert_allclose(by_rows, weighted, rtol=1e-6)
+    with pytest.raises(InvalidInputError, match="same in all rows of a bag"):
+        model.fit(X, y, sample_weight=np.arange(1200))
+    with pytest.raises(InvalidInputError, match="one number of at least 0 per bag, 200"):
+        model.fit(bags, sample_weight=-weights)
+
+
+def test_the_hessian_is_the_slope_of_the_gradient():
+    rng = np.random.default_rng(5)
+    for q, k, slope, low, high in [(4, 2, 1, 0, 1), (10, 8, 3, 0, 1), (10, 8, 3, 0.1, 0.9), (60, 20, 5, 0.05, 0.97)]:
+        bags = bw.Bags.from_sizes(rng.standard_normal((20 * q, 3)), np.full(20, q), np.full(20, k))
+        theta = np.concatenate([slope * rng.standard_normal(3), [0.3, low, high]])
+
+        def sums(at, curvature=False, bags=bags):
+            model = CountModel(at[:3], at[3], at[4], at[5])
+            return bags.reduce(LikelihoodTask(model, np.zeros(3), curvature))
+
+        H = sums(theta, True).hessian
+        free = 6 if low else 4
+        step = 1e-5
+        slopes = [(sums(theta + e).gradient - sums(theta - e).gradient) / (2 * step) for e in step * np.eye(6)[:free]]
+        # step^2 / 6 times a third derivative of the size of the Hessian times slope^2
+        assert_allclose(H[:free, :free], np.array(slopes)[:, :free], atol=1e-6 * np.abs(H).max())

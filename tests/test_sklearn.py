@@ -28,7 +28,12 @@ from bagwise.errors import InvalidInputError
 LEARNERS = {name: getattr(bw, name) for name, home in bw._HOME.items() if home.startswith("estimators.")}
 
 # Checks of scikit-learn that a learner does not pass, with the reason; a learner that begins to pass fails the test.
-EXPECTED_FAILURES: dict[str, dict[str, str]] = {}
+EXPECTED_FAILURES: dict[str, dict[str, str]] = {
+    "BagLogisticRegression": {
+        "check_sample_weight_equivalence_on_dense_data": "C is chosen by random splits of the bags, and a repeated row "
+        "is another bag, so that the splits differ; with a given C the two agree (test_logistic)"
+    }
+}
 
 
 @parametrize_with_checks(

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
 from bagwise.bags import Bags, BagSource, is_bag_target, is_dask
-from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
+from bagwise.errors import BagwiseWarning, IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import KeptFingerprints, kept_fingerprints
 
@@ -343,7 +343,7 @@ def require_positive(estimator: Any, *names: str) -> None:
             raise InvalidInputError(f"{name} of {type(estimator).__name__} must be a positive number; got {value!r}.")
 
 
-def warn_all(findings: list[str]) -> None:
-    """Say each finding as an IdentifiabilityWarning at the caller of fit."""
+def warn_all(findings: list[str], kind: type[BagwiseWarning] = IdentifiabilityWarning) -> None:
+    """Say each finding as a warning at the caller of fit."""
     for finding in findings:
-        warnings.warn(finding, IdentifiabilityWarning, stacklevel=5)
+        warnings.warn(finding, kind, stacklevel=5)

@@ -4,17 +4,30 @@ Owns the diagnoses that a user must hear before trusting a fit. Each function re
 it as warnings. What cannot be learnt at all is a NotIdentifiableError, raised where the attempt is made.
 """
 
+from typing import Protocol
+
 import numpy as np
 
-from bagwise.bags import Bags
 from bagwise.learn.directions import Direction
-from bagwise.learn.offsets import Threshold
 from bagwise.stats.moments import Moments
 
-__all__ = ["balance_finding", "direction_findings"]
+__all__ = ["balance_finding", "direction_findings", "dispersion_finding", "trap_finding"]
+
+# A deviation of the counts that is worth a word: in standard errors, and as a ratio.
+_SURE, _MATTERS = 5.0, 1.3
 
 
-def balance_finding(bags: Bags | Threshold) -> list[str]:
+class Counted(Protocol):
+    """Bags, or whatever knows as much of their counts."""
+
+    @property
+    def n_bags(self) -> int: ...
+
+    @property
+    def balanced(self) -> bool: ...
+
+
+def balance_finding(bags: Counted) -> list[str]:
     """Balanced bags fit an LTF and its complement equally well."""
     if not bags.balanced:
         return []
@@ -25,7 +38,7 @@ def balance_finding(bags: Bags | Threshold) -> list[str]:
     ]
 
 
-def direction_findings(moments: Moments, direction: Direction) -> list[str]:
+def direction_findings(moments: Moments, direction: Direction, *, levels_are_free: bool = False) -> list[str]:
     """What makes a direction doubtful: too few bags, lost dimensions, no signal, totals that contradict the pairs."""
     found = []
     if direction.rank < moments.n_features:
@@ -47,7 +60,7 @@ def direction_findings(moments: Moments, direction: Direction) -> list[str]:
             f"{sine}; "
             f"variance of the proportions over that of random bags: {moments.dispersion:.2f}). Collect more bags."
         )
-    if direction.contradiction is not None:
+    if direction.contradiction is not None and not levels_are_free:
         found.append(
             "the reported totals vary as if by noise alone: pairs of rows put the class means "
             f"{direction.contradiction[0]:.2f} standard deviations apart, the regression on the totals only "
@@ -55,3 +68,24 @@ def direction_findings(moments: Moments, direction: Direction) -> list[str]:
             'BagLogisticRegression(label_noise="estimate").'
         )
     return found
+
+
+def trap_finding(C: float, bound: float) -> list[str]:
+    """Below the bound coef = 0 is a local maximum of the penalised likelihood."""
+    if C >= bound:
+        return []
+    return [
+        f"C = {C:g} is below {bound:.3g}, where the penalty makes coef = 0 a local maximum for bags that all share one "
+        'proportion: the fit may collapse to it. Raise C, or leave it at "auto".'
+    ]
+
+
+def dispersion_finding(ratio: float, z: float) -> list[str]:
+    """Counts that scatter more than the model allows."""
+    if z < _SURE or ratio < _MATTERS:
+        return []
+    return [
+        f"the counts are over-dispersed against the model: their squared deviations are {ratio:.2f} times what it "
+        f"expects ({z:.1f} standard errors above 1). Labels may be noisy, or bags differ by more than the features "
+        'say; try label_noise="estimate", and trust probabilities less.'
+    ]

@@ -1,30 +1,41 @@
 """Bags -> logistic model by exact maximum likelihood of the counts.
 
-Owns the likelihood of bags under Pr[label = 1 | x] = low + (high - low) sigmoid(coef·x + intercept), its sums over bags
-and its maximisation under a ridge penalty. The count of a bag is Poisson-binomial; `bagwise.stats.poisson_binomial`
-holds that distribution, docs/theory/likelihood.md the derivations.
+Owns the likelihood of bags under Pr[label = 1 | x] = low + (high - low) sigmoid(coef·x + intercept), its sums over
+bags, and the local maximum that a start leads to, under a ridge penalty. Where to start is the affair of
+`bagwise.learn.starts`, how much to penalise that of `bagwise.learn.penalty`. The count of a bag is Poisson-binomial;
+`bagwise.stats.poisson_binomial` holds that distribution, docs/theory/likelihood.md the derivations.
 
-Data are seen through `BagSource.reduce` only: each evaluation is one sum over bags, so that the same code fits bags in
-memory, in files and on a cluster.
+Data are seen through `BagSource.reduce` only: an evaluation is one sum over bags, exact second derivatives are sums as
+well, so that the same code fits bags in memory, in files and on a cluster, in a few dozen passes.
 
 Vocabulary: the *levels* (low, high) are the shares of reported positives among clean negatives and clean positives;
-(0, 1) without label noise.
+(0, 1) without label noise. Gradients are in (coef, intercept, low, high).
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy.special import expit, logit
 
 from bagwise.arrays import FloatArray
 from bagwise.bags import Bags, BagSource
 from bagwise.stats.moments import Moments
 from bagwise.stats.parallel import bag_parts, in_threads, n_threads
 
-__all__ = ["CountModel", "Fit", "LikelihoodSums", "Problem", "flipped", "likelihood_sums", "maximise", "sloped"]
+__all__ = ["CountModel", "Fit", "LikelihoodSums", "LikelihoodTask", "Problem", "WeightedBags", "maximise"]
 
-_PART_ROWS = 1 << 15
-# Levels closer than this cannot be told from no dependence on x at all.
-_LEAST_CONTRAST = 1e-3
+T = TypeVar("T")
+
+_PART_ROWS = 1 << 13
+# Beyond so many features one exact Hessian costs more than the quasi-Newton steps that it saves.
+_WIDE = 256
+# Steps before the first exact Hessian (far from the maximum it is not worth its price), and between later ones.
+_FAR, _NEAR = 8, 8
+_MEMORY = 20
+# Pseudo-rows that keep a free level inside (0, 1).
+_LEVEL_PRIOR = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,48 +50,118 @@ class CountModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LikelihoodSums:
-    """Sums over bags at one model. Gradients are in (coef, intercept, low, high): shape (d + 3,)."""
+    """Sums over bags at one model; the matrices where asked for, else of size 0."""
 
-    n_bags: int
     loglik: float
-    gradient: FloatArray
+    gradient: FloatArray  # (d + 3,)
+    hessian: FloatArray  # (d + 3, d + 3)
+    outer: FloatArray  # (d + 3, d + 3): of the squares of the bags' gradients
+    n_rows: float
+    expected: float  # of the counts
+    variance: float  # of the counts
+    excess: float  # of (count - expected)^2 - variance
+    noise: float  # variance of excess
 
     def __add__(self, other: "LikelihoodSums") -> "LikelihoodSums":
-        return LikelihoodSums(self.n_bags + other.n_bags, self.loglik + other.loglik, self.gradient + other.gradient)
+        return LikelihoodSums(
+            self.loglik + other.loglik,
+            self.gradient + other.gradient,
+            self.hessian + other.hessian,
+            self.outer + other.outer,
+            self.n_rows + other.n_rows,
+            self.expected + other.expected,
+            self.variance + other.variance,
+            self.excess + other.excess,
+            self.noise + other.noise,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class likelihood_sums:
-    """Bags -> `LikelihoodSums` at a model: a task for `BagSource.reduce`.
+class LikelihoodTask:
+    """Bags -> `LikelihoodSums` at a model: what `BagSource.reduce` is asked.
 
-    Rows are taken relative to ``centre``; the intercept's entry of the gradient belongs to the centred rows.
+    Gradients are those of a model whose intercept belongs to rows relative to ``centre``: nearly uncorrelated with
+    coef, and free of cancellation where features lie far from 0.
     """
 
     model: CountModel
     centre: FloatArray
+    curvature: bool = False
+    scores: bool = False
 
     def __call__(self, bags: Bags) -> LikelihoodSums:
-        from bagwise.stats.kernels_counts import bag_sums
+        return self.weighted(bags, np.ones(bags.n_bags))
+
+    def weighted(self, bags: Bags, weights: FloatArray) -> LikelihoodSums:
+        """The sums with bag b counted weights_b times."""
+        from bagwise.stats.kernels_counts import bag_curvature, bag_sums
 
         model, d = self.model, bags.n_features
         X = np.ascontiguousarray(bags.X)
-        starts, intercept = bags.starts, model.intercept + float(model.coef @ self.centre)
+        starts, sizes, counts = bags.starts, bags.sizes, bags.counts
+        levels = (model.intercept + float(model.coef @ self.centre), model.low, model.high)
 
         def of(part: slice) -> LikelihoodSums:
-            m = part.stop - part.start
-            terms, scores = np.empty((m, 3)), np.empty((m, d + 3))
-            bag_sums(
-                X, starts[part], bags.sizes[part], bags.counts[part], self.centre, model.coef, intercept,
-                model.low, model.high, False, terms, scores, scores,
-            )  # fmt: skip
-            return LikelihoodSums(m, float(terms[:, 0].sum()), scores.sum(axis=0))
+            m, w = part.stop - part.start, weights[part]
+            inputs = (X, starts[part], sizes[part], counts[part], w, self.centre, model.coef, *levels)
+            terms, gradient = np.empty((m, 4)), np.zeros(d + 3)
+            scores = np.empty((m if self.scores else 0, d + 3))
+            bag_sums(*inputs, terms, gradient, scores)
+            hessian = np.zeros((d + 3, d + 3) if self.curvature else (0, 0))
+            if self.curvature:
+                bag_curvature(*inputs, hessian)
+            scores *= w[: len(scores), None]
+            loglik, mean, var, fourth = terms.T
+            return LikelihoodSums(
+                float(w @ loglik),
+                gradient,
+                hessian,
+                scores.T @ scores if self.scores else np.zeros((0, 0)),
+                float(w @ sizes[part]),
+                float(w @ mean),
+                float(w @ var),
+                float(w @ ((counts[part] - mean) ** 2 - var)),
+                float(w**2 @ (2 * var**2 + fourth)),
+            )
 
-        parts = bag_parts(bags.sizes, _PART_ROWS)
-        found = in_threads(of, parts, n_threads(X.size))
+        found = in_threads(of, bag_parts(sizes, _PART_ROWS), n_threads(X.size))
         total = found[0]
         for part in found[1:]:
             total = total + part
         return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightedBags:
+    """Bags in memory, each counted ``weights`` times in the likelihood; in all else they are the bags."""
+
+    bags: Bags
+    weights: FloatArray
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+        return self.bags.n_features
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """Names of the features, if they have any."""
+        return self.bags.feature_names
+
+    def reduce(self, task: Callable[[Bags], T]) -> T:
+        """What the task makes of all bags."""
+        if isinstance(task, LikelihoodTask):
+            return cast(T, task.weighted(self.bags, self.weights))
+        return task(self.bags)
+
+    def split(self, fraction: float, rng: np.random.Generator) -> tuple["WeightedBags", "WeightedBags"]:
+        """Two random parts by bags."""
+        numbers = replace(self.bags, ids=np.arange(self.bags.n_bags))
+        first, second = numbers.split(fraction, rng)
+        return self[first.ids], self[second.ids]
+
+    def __getitem__(self, chosen: Any) -> "WeightedBags":
+        return WeightedBags(self.bags[chosen], self.weights[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +174,17 @@ class Problem:
     fit_intercept: bool = True
     free_levels: bool = False
 
+    @property
+    def centre(self) -> FloatArray:
+        """The point that the intercept belongs to during the search."""
+        return self.moments.mean if self.fit_intercept else np.zeros(self.moments.n_features)
+
+    @property
+    def free(self) -> FloatArray:
+        """Which of (coef, intercept, low, high) are free: a mask of shape (d + 3,)."""
+        d = self.moments.n_features
+        return np.array([True] * d + [self.fit_intercept] + [self.free_levels] * 2)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
@@ -101,76 +193,228 @@ class Fit:
     model: CountModel
     objective: float
     loglik: float
-    n_steps: int
+    n_evaluations: int
     converged: bool
     reason: str
 
 
-def maximise(problem: Problem, start: CountModel, *, max_steps: int = 500, tol: float = 1e-5) -> Fit:
-    """The local maximum that the start leads to, by L-BFGS in coordinates in which the curvature is about 1."""
-    from scipy.optimize import minimize
+def maximise(
+    problem: Problem,
+    start: CountModel,
+    *,
+    tol: float = 1e-4,
+    max_steps: int = 200,
+    near: bool = False,
+    first_phase_only: bool = False,
+) -> Fit:
+    """The local maximum that the start leads to.
 
-    d, moments = problem.moments.n_features, problem.moments
-    centre = moments.mean if problem.fit_intercept else np.zeros(d)
-    T = _coordinates(problem)
-    inverse = np.linalg.pinv(T)
-    unit = 1 / np.sqrt(max(moments.n_rows * moments.proportion * (1 - moments.proportion), 1.0))
+    Quasi-Newton steps (L-BFGS) in coordinates of curvature about 1: at first those of the features' covariance, then
+    those of the exact Hessian, renewed now and then. With the Hessian's coordinates half the squared gradient is the
+    gain in log-likelihood still to be had; the search ends when that is below tol. A start that is ``near`` skips the
+    first phase; to compare starts it may be all there is.
+    """
+    surface = _Surface(problem, start)
+    at = surface.origin
+    wide = len(at) > _WIDE
+    coordinates = _first_coordinates(problem)
+    if near and not wide:
+        coordinates = surface.coordinates(at, coordinates)
+    exact = near and not wide
+    steps = 0
+    while True:
+        # Without the Hessian the gain still to be had is known to about a hundred.
+        bound = np.sqrt(2 * tol) if exact else np.sqrt(2e-2 * tol)
+        allowed = max_steps if wide else min(_NEAR if exact else _FAR, max_steps - steps)
+        at, taken, ended = _descend(surface, at, coordinates, bound, allowed)
+        steps += taken
+        if first_phase_only:
+            return surface.fit(at, False, "only the first phase was asked for")
+        if ended == "flat" and (exact or wide):
+            return surface.fit(at, True, "the gain in log-likelihood still to be had is below tol")
+        if steps >= max_steps:
+            return surface.fit(at, False, f"max_iter, {max_steps} steps, was reached")
+        if ended == "stuck" and (exact or wide):
+            return surface.fit(at, True, "rounding allows no further gain")
+        coordinates, exact = surface.coordinates(at, coordinates), True
 
-    def model_at(z: FloatArray) -> CountModel:
-        coef = T @ z[:d]
-        intercept = z[d] * unit - float(coef @ centre) if problem.fit_intercept else 0.0
-        levels = (float(z[d + 1]), float(z[d + 2])) if problem.free_levels else (start.low, start.high)
-        return CountModel(coef, float(intercept), *levels)
 
-    def value(z: FloatArray) -> tuple[float, FloatArray]:
-        model = model_at(z)
-        if model.high - model.low < _LEAST_CONTRAST:
-            return np.inf, np.zeros_like(z)
-        sums = problem.source.reduce(likelihood_sums(model, centre))
-        gradient = np.zeros_like(z)
-        gradient[:d] = T.T @ (problem.ridge * model.coef - sums.gradient[:d])
-        gradient[d] = -sums.gradient[d] * unit if problem.fit_intercept else 0.0
+# ---------------------------------------------------------------------- the surface
+
+
+@dataclass(slots=True)
+class _Surface:
+    """The penalised negative log-likelihood over the free parameters.
+
+    Levels are searched as alpha, beta with low = sigmoid(alpha), high = low + (1 - low) sigmoid(beta): no bounds, and
+    low < high everywhere.
+    """
+
+    problem: Problem
+    start: CountModel
+    n_evaluations: int = field(default=0)
+
+    @property
+    def origin(self) -> FloatArray:
+        start, problem = self.start, self.problem
+        low, high = np.clip([start.low, start.high], 1e-9, 1 - 1e-9)
+        intercept = start.intercept + float(start.coef @ problem.centre) if problem.fit_intercept else 0.0
+        everything = np.concatenate([start.coef, [intercept, logit(low), logit((high - low) / (1 - low))]])
+        free: FloatArray = everything[problem.free]
+        return free
+
+    def model(self, at: FloatArray) -> CountModel:
+        problem, d = self.problem, self.problem.moments.n_features
+        coef = at[:d]
+        intercept = float(at[d] - coef @ problem.centre) if problem.fit_intercept else 0.0
+        low, high = self.start.low, self.start.high
         if problem.free_levels:
-            gradient[d + 1 :] = -sums.gradient[d + 1 :]
-        return -sums.loglik + 0.5 * float(problem.ridge @ model.coef**2), gradient
+            low = float(expit(at[-2]))
+            high = low + (1 - low) * float(expit(at[-1]))
+        return CountModel(coef, intercept, low, high)
 
-    first = np.concatenate(
-        [inverse @ start.coef, [(start.intercept + float(start.coef @ centre)) / unit, start.low, start.high]]
+    def sums(self, at: FloatArray, curvature: bool = False) -> LikelihoodSums:
+        self.n_evaluations += 1
+        return self.problem.source.reduce(LikelihoodTask(self.model(at), self.problem.centre, curvature))
+
+    def value(self, at: FloatArray) -> tuple[float, FloatArray]:
+        """The objective to be minimised, and its gradient."""
+        d, ridge = self.problem.moments.n_features, self.problem.ridge
+        sums = self.sums(at)
+        value = -sums.loglik + 0.5 * float(ridge @ at[:d] ** 2)
+        gradient = -sums.gradient
+        gradient[:d] += ridge * at[:d]
+        if self.problem.free_levels:
+            J, _ = _level_slopes(at)
+            gradient[d + 1 :] = J.T @ gradient[d + 1 :]
+            value += _LEVEL_PRIOR * float(np.logaddexp(0, at[-2:]).sum() + np.logaddexp(0, -at[-2:]).sum())
+            gradient[d + 1 :] += _LEVEL_PRIOR * (2 * expit(at[-2:]) - 1)
+        return value, gradient[self.problem.free]
+
+    def hessian(self, at: FloatArray) -> FloatArray:
+        d = self.problem.moments.n_features
+        sums = self.sums(at, curvature=True)
+        H = -sums.hessian
+        H[np.arange(d), np.arange(d)] += self.problem.ridge
+        if self.problem.free_levels:
+            J, second = _level_slopes(at)
+            H[d + 1 :] = J.T @ H[d + 1 :]
+            H[:, d + 1 :] = H[:, d + 1 :] @ J
+            H[d + 1 :, d + 1 :] -= np.tensordot(sums.gradient[d + 1 :], second, 1)
+            s = expit(at[-2:])
+            H[d + 1 :, d + 1 :] += np.diag(2 * _LEVEL_PRIOR * s * (1 - s))
+        free: FloatArray = H[np.ix_(self.problem.free, self.problem.free)]
+        return free
+
+    def coordinates(self, at: FloatArray, before: FloatArray) -> FloatArray:
+        """T such that the Hessian at a point is 1 in all directions of z, at = … + T z; negative curvature turned up.
+
+        Relative to coordinates in which it was about 1 before, so that units of features do not matter.
+        """
+        A = before.T @ self.hessian(at) @ before
+        values, vectors = np.linalg.eigh((A + A.T) / 2)
+        size = np.abs(values)
+        T: FloatArray = before @ (vectors / np.sqrt(np.maximum(size, 1e-10 * size.max())))
+        return T
+
+    def fit(self, at: FloatArray, converged: bool, reason: str) -> Fit:
+        model = self.model(at)
+        value, _ = self.value(at)
+        penalty = 0.5 * float(self.problem.ridge @ model.coef**2)
+        prior = 0.0
+        if self.problem.free_levels:
+            prior = _LEVEL_PRIOR * float(np.logaddexp(0, at[-2:]).sum() + np.logaddexp(0, -at[-2:]).sum())
+        return Fit(model, -value, penalty + prior - value, self.n_evaluations, converged, reason)
+
+
+def _level_slopes(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Jacobian (2, 2) of (low, high) in (alpha, beta), and their second derivatives (2, 2, 2)."""
+    low, share = (float(s) for s in expit(at[-2:]))
+    dlow, dshare = low * (1 - low), share * (1 - share)
+    J = np.array([[dlow, 0.0], [dlow * (1 - share), (1 - low) * dshare]])
+    bent = dlow * (1 - 2 * low)
+    second = np.array(
+        [
+            [[bent, 0.0], [0.0, 0.0]],
+            [[bent * (1 - share), -dlow * dshare], [-dlow * dshare, (1 - low) * dshare * (1 - 2 * share)]],
+        ]
     )
-    bounds = [(None, None)] * (d + 1) + [(0.0, 1.0 - _LEAST_CONTRAST), (_LEAST_CONTRAST, 1.0)]
-    found = minimize(
-        value, first, jac=True, method="L-BFGS-B", bounds=bounds,
-        options={"maxiter": max_steps, "maxcor": 20, "gtol": tol * np.sqrt(moments.n_bags) / 10, "ftol": 1e-11},
-    )  # fmt: skip
-    model = model_at(found.x)
-    loglik = -float(found.fun) + 0.5 * float(problem.ridge @ model.coef**2)
-    reason = "the gradient vanishes" if found.success else f"stopped after {found.nit} steps"
-    return Fit(model, -float(found.fun), loglik, int(found.nit), bool(found.success), reason)
+    return J, second
 
 
-def _coordinates(problem: Problem) -> FloatArray:
-    """T (d, d): coef = T z makes the curvature about 1 in all directions of z, collinear features or not."""
-    moments = problem.moments
-    A = moments.n_rows * moments.proportion * (1 - moments.proportion) * moments.cov_bag + np.diag(problem.ridge)
+def _first_coordinates(problem: Problem) -> FloatArray:
+    """As `_Surface.coordinates`, for the curvature that labels in hand would have."""
+    moments, d = problem.moments, problem.moments.n_features
+    information = max(moments.n_rows * moments.proportion * (1 - moments.proportion), 1.0)
+    cov = moments.cov_bag if problem.fit_intercept else moments.cov_bag + np.outer(moments.mean, moments.mean)
+    A = information * cov + np.diag(problem.ridge)
     scale = 1 / np.sqrt(np.diag(A))
     values, vectors = np.linalg.eigh(A * np.outer(scale, scale))
-    T: FloatArray = scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-14 * values[-1]))
-    return T
+    T = np.zeros((d + 3, d + 3))
+    T[:d, :d] = scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-14 * values[-1]))
+    T[d, d] = 1 / np.sqrt(information)
+    T[d + 1, d + 1] = T[d + 2, d + 2] = 5 / np.sqrt(information)
+    free: FloatArray = T[np.ix_(problem.free, problem.free)]
+    return free
 
 
-def sloped(moments: Moments, normal: FloatArray, slope: float = 3.0, low: float = 0.0, high: float = 1.0) -> CountModel:
-    """The model along a normal whose log-odds have the given standard deviation, at the bags' share of positives."""
-    from scipy.special import ndtri
-
-    spread = float(np.sqrt(normal @ moments.cov_bag @ normal))
-    coef = normal * (slope / spread)
-    # E sigmoid(z) of a normal z is about Phi(mean / sqrt(var + 1.7^2)).
-    p = float(np.clip(moments.proportion, 1e-6, 1 - 1e-6))
-    middle = float(ndtri(p)) * np.sqrt(slope**2 + 1.7**2)
-    return CountModel(coef, float(middle - coef @ moments.mean), low, high)
+# ---------------------------------------------------------------------- the descent
 
 
-def flipped(model: CountModel, moments: Moments) -> CountModel:
-    """The start on the opposite side with the same share of positives."""
-    middle = model.intercept + float(model.coef @ moments.mean)
-    return replace(model, coef=-model.coef, intercept=middle + float(model.coef @ moments.mean))
+def _descend(
+    surface: _Surface, at: FloatArray, T: FloatArray, bound: float, max_steps: int
+) -> tuple[FloatArray, int, str]:
+    """L-BFGS in the coordinates z of at + T z, until the gradient is below the bound, or no step gains.
+
+    Returns where it ended, the steps taken, and "flat", "stuck" or "steps".
+    """
+    value, gradient = surface.value(at)
+    g = T.T @ gradient
+    pairs: list[tuple[FloatArray, FloatArray, float]] = []
+    for step_number in range(max_steps):
+        if np.sqrt(g @ g) <= bound:
+            return at, step_number, "flat"
+        direction = -_inverse_times(g, pairs)
+        slope = float(g @ direction)
+        if not slope < 0:
+            direction, slope, pairs = -g, -float(g @ g), []
+        length, lower, upper = 1.0, 0.0, np.inf
+        # The first step has nothing to go by but the coordinates; a tenth of the way from the origin is far enough.
+        if not pairs:
+            length = min(1.0, max(0.1 * _size(at, T), 1.0) / float(np.linalg.norm(direction)))
+        for _ in range(40):  # bisection to the weak Wolfe conditions
+            trial = at + length * (T @ direction)
+            new_value, gradient = surface.value(trial)
+            new_g = T.T @ gradient
+            if not new_value <= value + 1e-4 * length * slope:
+                upper = length
+            elif float(new_g @ direction) < 0.9 * slope:
+                lower = length
+            else:
+                break
+            length = (lower + upper) / 2 if np.isfinite(upper) else 2 * lower
+        else:
+            if not new_value < value:
+                return at, step_number, "stuck"
+        s, y = length * direction, new_g - g
+        if (sy := float(s @ y)) > 1e-12 * float(y @ y):
+            pairs = [*pairs[-_MEMORY + 1 :], (s, y, sy)]
+        at, value, g = trial, new_value, new_g
+    return at, max_steps, "flat" if np.sqrt(g @ g) <= bound else "steps"
+
+
+def _inverse_times(g: FloatArray, pairs: list[tuple[FloatArray, FloatArray, float]]) -> FloatArray:
+    """The two-loop recursion, from the identity: the coordinates have the scale right."""
+    q = g.copy()
+    shares = []
+    for s, y, sy in reversed(pairs):
+        shares.append(float(s @ q) / sy)
+        q -= shares[-1] * y
+    for (s, y, sy), share in zip(pairs, reversed(shares), strict=True):
+        q += (share - float(y @ q) / sy) * s
+    return q
+
+
+def _size(at: FloatArray, T: FloatArray) -> float:
+    """Length of a point in the coordinates."""
+    return float(np.linalg.norm(np.linalg.lstsq(T, at, rcond=None)[0]))

@@ -19,7 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["bag_sums", "count_terms"]
+__all__ = ["bag_curvature", "bag_sums", "count_terms"]
 
 # Beyond this log-odds a row is certain to rounding. Its posterior is off by at most exp(-bound) / Pr[count]:
 # untilted, this is below 1e-16 while Pr[count] is above _ENOUGH; tilted, Pr[count] is at least about 1 / (2.5 sd).
@@ -35,6 +35,11 @@ _MAX_STATES = 28
 _TABLE = 1 << 16
 # Places for nodes: `_by_nodes` never needs more than 41, however large the bag.
 _NODES = 64
+
+# A row or node of less weight than this adds nothing to a Hessian that is used to steer and to state errors.
+_WEIGHTLESS = 1e-12
+# Rows of the buffer that one matrix product takes.
+_BUFFER = 128
 
 _MATH = {"reassoc", "contract", "nsz"}
 
@@ -335,7 +340,7 @@ def count_terms(eta: Any, starts: Any, counts: Any, loglik: Any, post: Any) -> N
 
 @numba.njit(
     [
-        numba.void(rows, *[_INTEGERS] * 3, *[_NUMBERS] * 2, *[numba.float64] * 3, numba.boolean, *[_OUT] * 3)
+        numba.void(rows, *[_INTEGERS] * 3, *[_NUMBERS] * 3, *[numba.float64] * 3, _OUT, numba.float64[::1], _OUT)
         for rows in _ROWS
     ],
     nogil=True,
@@ -347,22 +352,22 @@ def bag_sums(
     firsts: Any,
     sizes: Any,
     counts: Any,
+    weights: Any,
     centre: Any,
     coef: Any,
     intercept: float,
     low: float,
     high: float,
-    curvature: bool,
     terms: Any,
+    gradient: Any,
     scores: Any,
-    slopes: Any,
 ) -> None:
     """What one pass over the rows of m bags tells about Pr[label = 1 | x] = low + (high - low) sigmoid(coef.x +
     intercept).
 
-    Bag b holds rows firsts[b] to firsts[b] + sizes[b] of X. Written per bag: terms (m, 3) log-likelihood, mean and
-    variance of the count; scores (m, d + 3) gradient of the log-likelihood in (coef, intercept, low, high); slopes
-    (m, d + 3) gradient of the mean count in the same, if curvature.
+    Bag b holds rows firsts[b] to firsts[b] + sizes[b] of X. Written per bag: terms (m, 4) log-likelihood, mean,
+    variance and fourth cumulant of the count. Added to gradient (d + 3,): the weighted sum of the bags' gradients in
+    (coef, intercept, low, high); these themselves go into scores (m, d + 3), unless it has no rows.
     """
     d = X.shape[1]
     longest = 1
@@ -372,6 +377,8 @@ def bag_sums(
     rows = np.empty(longest, np.int64)
     table, ahead = np.empty(_TABLE), np.empty(_MAX_STATES + 2)
     work = np.empty((4, _NODES))
+    score = np.zeros(d + 3)
+    apart = scores.shape[0] > 0
     noisy = low != 0.0 or high != 1.0
     for b in range(counts.shape[0]):
         first, q = firsts[b], sizes[b]
@@ -404,28 +411,305 @@ def bag_sums(
             terms[b, 0], terms[b, 1], terms[b, 2] = _bag(
                 eta, post, 0, q, counts[b], prior, rest, P, Q, found, tilted, rows, table, ahead, work
             )
-        for j in range(d + 3):
-            scores[b, j] = 0.0
-        if curvature:
+        if apart:
             for j in range(d + 3):
-                slopes[b, j] = 0.0
+                score[j] = 0.0
+        scale = 1.0 if apart else weights[b]
+        fourth = 0.0
         for i in range(q):
-            pull = post[i] - prior[i]
+            pull = scale * (post[i] - prior[i])
             push = prior[i] * rest[i]
+            fourth += push * (1.0 - 6.0 * push)
             if noisy:
                 each = pull / max(push, 1e-300)
-                scores[b, d + 1] += each * (1.0 - share[i])
-                scores[b, d + 2] += each * share[i]
+                score[d + 1] += each * (1.0 - share[i])
+                score[d + 2] += each * share[i]
                 pull *= lever[i]
-                push *= lever[i]
-                if curvature:
-                    slopes[b, d + 1] += 1.0 - share[i]
-                    slopes[b, d + 2] += share[i]
-            scores[b, d] += pull
+            score[d] += pull
             if abs(pull) > 1e-18:
                 for j in range(d):
-                    scores[b, j] += pull * (X[first + i, j] - centre[j])
-            if curvature and push > 1e-18:
-                slopes[b, d] += push
+                    score[j] += pull * (X[first + i, j] - centre[j])
+        terms[b, 3] = fourth
+        if apart:
+            for j in range(d + 3):
+                scores[b, j] = score[j]
+                gradient[j] += weights[b] * score[j]
+    if not apart:
+        for j in range(d + 3):
+            gradient[j] += score[j]
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_MATH)
+def _flush(F: Any, weights: Any, filled: int, H: Any) -> int:
+    """H += F^T diag(weights) F of the filled rows; returns 0, the rows then filled."""
+    if filled > 0:
+        weighted = F[:filled] * weights[:filled].reshape(filled, 1)
+        H += np.dot(F[:filled].T, weighted)
+    return 0
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_MATH)
+def _add_row(X: Any, at: int, centre: Any, weight: float, F: Any, by: Any, filled: int, H: Any) -> int:
+    """weight times the square of (row, 1, 0, 0) into the buffer; returns the rows then filled."""
+    d = X.shape[1]
+    if filled == F.shape[0]:
+        filled = _flush(F, by, filled, H)
+    for j in range(d):
+        F[filled, j] = X[at, j] - centre[j]
+    F[filled, d], F[filled, d + 1], F[filled, d + 2] = 1.0, 0.0, 0.0
+    by[filled] = weight
+    return filled + 1
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_MATH)
+def _add_levels(
+    X: Any,
+    at: int,
+    centre: Any,
+    scale: float,
+    h: float,
+    lever: float,
+    by_low: float,
+    by_high: float,
+    cross: float,
+    H: Any,
+) -> None:
+    """The entries of one row in which a level takes part: h g g^T, and what crosses levels and log-odds."""
+    d = X.shape[1]
+    low, high = scale * (h * lever * by_low - cross), scale * (h * lever * by_high + cross)
+    for j in range(d):
+        x = X[at, j] - centre[j]
+        H[j, d + 1] += low * x
+        H[d + 1, j] += low * x
+        H[j, d + 2] += high * x
+        H[d + 2, j] += high * x
+    H[d, d + 1] += low
+    H[d + 1, d] += low
+    H[d, d + 2] += high
+    H[d + 2, d] += high
+    H[d + 1, d + 1] += scale * h * by_low * by_low
+    H[d + 2, d + 2] += scale * h * by_high * by_high
+    H[d + 1, d + 2] += scale * h * by_low * by_high
+    H[d + 2, d + 1] += scale * h * by_low * by_high
+
+
+@numba.njit(
+    [numba.void(rows, *[_INTEGERS] * 3, *[_NUMBERS] * 3, *[numba.float64] * 3, _OUT) for rows in _ROWS],
+    nogil=True,
+    cache=True,
+    fastmath=_MATH,
+)
+def bag_curvature(
+    X: Any,
+    firsts: Any,
+    sizes: Any,
+    counts: Any,
+    weights: Any,
+    centre: Any,
+    coef: Any,
+    intercept: float,
+    low: float,
+    high: float,
+    H: Any,
+) -> None:
+    """Adds the weighted sum over bags of the exact Hessian of the log-likelihood in (coef, intercept, low, high) to H.
+
+    With g_i the gradient of the log-odds eta_i, S = sum_i y_i g_i and r_i = posterior - prior of row i, the Hessian of
+    a bag is Cov[S | count] - Cov[S] + sum_i r_i Hess eta_i. Given the count, labels are dependent; the trapezoidal sum
+    of `_by_nodes` makes them independent at each node u with complex probabilities tau_i(u), so that
+
+        Cov[S | count] = sum_u Re c_u M_u M_u^T + diagonal part,   M_u = sum_i (tau_i(u) - posterior_i) g_i.
+    """
+    d = X.shape[1]
+    D = d + 3
+    longest = 1
+    for b in range(counts.shape[0]):
+        longest = max(longest, sizes[b])
+    eta, prior, P, lever, each, bend, by_low, by_high, spread = np.empty((9, longest))
+    rows = np.empty(longest, np.int64)
+    re, im, turn, rise, c_re, c_im = np.empty((6, _NODES))
+    M_re, M_im = np.zeros((_NODES, D)), np.zeros((_NODES, D))
+    F, by = np.empty((_BUFFER, D)), np.empty(_BUFFER)
+    filled = 0
+    noisy = low != 0.0 or high != 1.0
+    contrast = high - low
+    for b in range(counts.shape[0]):
+        first, q, k = firsts[b], sizes[b], counts[b]
+        scale = weights[b]
+        if scale == 0.0:
+            continue
+        mean = var = 0.0
+        for i in range(q):
+            z = intercept
+            for j in range(d):
+                z += coef[j] * (X[first + i, j] - centre[j])
+            e = math.exp(-abs(z))
+            small = e / (1.0 + e)
+            up = 1.0 - small if z > 0.0 else small
+            down = small if z > 0.0 else 1.0 - small
+            sigma_slope = up * down
+            if noisy:
+                p = max(low + contrast * up, 1e-290)
+                o = max(1.0 - high + contrast * down, 1e-290)
+                eta[i] = math.log(p / o)
+                prior[i] = p
+                spread[i] = p * o
+                lever[i] = contrast * sigma_slope / (p * o)
+                # Of Hess eta: r_i (each f_zz - (1 - 2 f) g g^T), r_i still to come.
+                each[i] = contrast * sigma_slope * (down - up) / (p * o)
+                bend[i] = p - o
+                by_low[i], by_high[i] = down / (p * o), up / (p * o)
+            else:
+                eta[i] = z
+                prior[i] = up
+                spread[i] = sigma_slope
+                lever[i] = 1.0
+            mean += prior[i]
+            var += spread[i]
+        tilt = 0.0
+        if 0 < k < q and (mean - k) * (mean - k) > var:
+            tilt = _tilt_to(eta, 0, q, k, 0.5)
+        # Rows that neither prior nor posterior leaves open drop out; they have the label they tend to.
+        n, left = 0, k
+        near_mean = near_var = 0.0
+        for i in range(q):
+            x = eta[i] + tilt
+            e = math.exp(-abs(x))
+            small = e / (1.0 + e)
+            doubt = small * (1.0 - small)
+            if 0 < k < q and doubt > _WEIGHTLESS:
+                rows[n] = i
+                P[n] = 1.0 - small if x > 0.0 else small
+                near_mean += P[n]
+                near_var += doubt
+                n += 1
+            else:
+                known = 1.0 if (x > 0.0 and k > 0) or k == q else 0.0
+                left -= int(known)
+                r = known - prior[i]
+                h = -spread[i]
+                if noisy:
+                    hx = lever[i] * lever[i] * (h + r * bend[i]) + r * each[i]
+                else:
+                    hx = h
+                if abs(hx) > _WEIGHTLESS or noisy:
+                    filled = _add_row(X, first + i, centre, scale * hx, F, by, filled, H)
+                    if noisy:
+                        sigma_slope = lever[i] / contrast * spread[i]
+                        _add_levels(
+                            X,
+                            first + i,
+                            centre,
+                            scale,
+                            h + r * bend[i],
+                            lever[i],
+                            by_low[i],
+                            by_high[i],
+                            r * sigma_slope / spread[i],
+                            H,
+                        )
+        if n == 0:
+            continue
+        if left < 0 or left > n:
+            left = min(max(left, 0), n)
+        gap = abs(near_mean - left)
+        reach = _DROPPED / 3.0
+        reach += math.sqrt(reach * reach + 2.0 * _DROPPED * near_var) + gap + 2.0
+        nodes = min(int(reach) + 1, max(left, n - left) + 2)
+        nodes += 1 - nodes % 2
+        used = (nodes + 1) // 2
+        edge = _DROPPED / (2.0 * near_var)
+        if edge < 1.0:
+            used = min(used, int(math.asin(math.sqrt(edge)) * nodes / math.pi) + 2)
+        step = 2.0 * math.pi / nodes
+        for l in range(used):
+            half = math.sin(0.5 * step * l)
+            turn[l] = 2.0 * half * half  # 1 - cos u
+            rise[l] = math.sin(step * l)
+            re[l], im[l] = 1.0, 0.0
+        for i in range(n):
+            for l in range(used):
+                a, c = 1.0 - P[i] * turn[l], P[i] * rise[l]
+                x = re[l] * a - im[l] * c
+                im[l] = re[l] * c + im[l] * a
+                re[l] = x
+        total = 0.0
+        for l in range(used):
+            angle = step * ((l * left) % nodes)
+            c, z = math.cos(angle), math.sin(angle)
+            twice = 1.0 if l == 0 else 2.0
+            c_re[l] = twice * (re[l] * c + im[l] * z)
+            c_im[l] = twice * (im[l] * c - re[l] * z)
+            total += c_re[l]
+        if not total > 0.0:
+            continue
+        for l in range(used):
+            c_re[l] /= total
+            c_im[l] /= total
+            for j in range(D):
+                M_re[l, j] = 0.0
+                M_im[l, j] = 0.0
+        for i in range(n):
+            row = rows[i]
+            # tau = P exp(iu) / (1 - P + P exp(iu)); its weighted mean over the nodes is the posterior.
+            found = square = 0.0
+            for l in range(used):
+                a, c = 1.0 - P[i] * turn[l], P[i] * rise[l]
+                size = P[i] / (a * a + c * c)
+                e_re, e_im = 1.0 - turn[l], rise[l]
+                re[l], im[l] = size * (e_re * a + e_im * c), size * (e_im * a - e_re * c)
+                found += c_re[l] * re[l] - c_im[l] * im[l]
+            for l in range(used):
+                re[l] -= found
+                x, y = re[l] * re[l] - im[l] * im[l], 2.0 * re[l] * im[l]
+                square += c_re[l] * x - c_im[l] * y
+            r = found - prior[row]
+            h = found * (1.0 - found) - square - spread[row]
+            at = first + row
+            if noisy:
+                hx = lever[row] * lever[row] * (h + r * bend[row]) + r * each[row]
+            else:
+                hx = h
+            filled = _add_row(X, at, centre, scale * hx, F, by, filled, H)
+            if noisy:
+                _add_levels(
+                    X,
+                    at,
+                    centre,
+                    scale,
+                    h + r * bend[row],
+                    lever[row],
+                    by_low[row],
+                    by_high[row],
+                    r * lever[row] / contrast,
+                    H,
+                )
+            for l in range(used):
+                u, v = lever[row] * re[l], lever[row] * im[l]
                 for j in range(d):
-                    slopes[b, j] += push * (X[first + i, j] - centre[j])
+                    M_re[l, j] += u * (X[at, j] - centre[j])
+                for j in range(d):
+                    M_im[l, j] += v * (X[at, j] - centre[j])
+                M_re[l, d] += u
+                M_im[l, d] += v
+                if noisy:
+                    M_re[l, d + 1] += re[l] * by_low[row]
+                    M_im[l, d + 1] += im[l] * by_low[row]
+                    M_re[l, d + 2] += re[l] * by_high[row]
+                    M_im[l, d + 2] += im[l] * by_high[row]
+        for l in range(used):
+            # Re c M M^T = A A^T - B B^T with A + iB = sqrt(c) M
+            size = math.sqrt(c_re[l] * c_re[l] + c_im[l] * c_im[l])
+            if size < 1e-17:
+                continue
+            x, y = math.sqrt(max(0.5 * (size + c_re[l]), 0.0)), math.sqrt(max(0.5 * (size - c_re[l]), 0.0))
+            if c_im[l] < 0.0:
+                y = -y
+            if filled + 2 > _BUFFER:
+                filled = _flush(F, by, filled, H)
+            for j in range(D):
+                F[filled, j] = x * M_re[l, j] - y * M_im[l, j]
+                F[filled + 1, j] = x * M_im[l, j] + y * M_re[l, j]
+            by[filled], by[filled + 1] = scale, -scale
+            filled += 2
+    _flush(F, by, filled, H)
