@@ -121,7 +121,7 @@ class ClusterBags:
         if frame is None:
             some = next(piece for piece in self._handles if piece.n_rows != 0)
             meta = _frame_of(some, self.columns, rows=1)
-            frame = _dask("dask.dataframe").from_map(_frame_of, self._handles, columns=self.columns, meta=meta)
+            frame = _dask("dask.dataframe").from_map(partial(_frame_of, chosen=self.columns), self._handles, meta=meta)
         moved = frame.shuffle(on=self.columns.bag)
         moved = moved.persist() if self._client is None else self._client.persist(moved)
         return _partitions(moved, self.columns, whole=True)
@@ -260,10 +260,10 @@ def _table_piece(frame: Any, columns: Columns, name: str, whole: bool) -> TableP
     return TablePiece(table, name, whole)
 
 
-def _frame_of(piece: Piece, columns: Columns, rows: int | None = None) -> Any:
+def _frame_of(piece: Piece, chosen: Columns, rows: int | None = None) -> Any:
     """The rows of a piece, or the first of them, as a pandas frame."""
     arrow = arrow_module("pyarrow")
-    batches: Iterable[Any] = piece.batches(columns.names, rows or 1 << 20)
+    batches: Iterable[Any] = piece.batches(chosen.names, rows or 1 << 20)
     batches = [next(iter(batches))] if rows else list(batches)
     return arrow.Table.from_batches(batches).to_pandas()
 
