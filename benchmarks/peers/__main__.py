@@ -4,9 +4,9 @@
     python benchmarks/peers run --cells A B --seeds 0 --methods "bagwise logistic" "AMM(MM), published"
     python benchmarks/peers table                # Markdown and a picture from the rows
 
-Each method is measured in a process of its own on one thread, under one time limit that includes its tuning. Failures
-and time-outs are rows as well. llp-learn is installed at a pinned version into an environment of its own (4.7 GB;
-leave it out with --no-llp-learn).
+Each method is measured in a process of its own on one thread, under one limit of processor time that includes its
+tuning. Failures and time-outs are rows as well. llp-learn is installed at a pinned version into an environment of its
+own (4.7 GB; leave it out with --no-llp-learn).
 """
 
 import argparse
@@ -122,7 +122,12 @@ def main() -> None:
     parser.add_argument("--cells", nargs="*")
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a method on a data set, tuning included")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=60.0,
+        help="seconds of processor time for a method on a data set, tuning included",
+    )
     parser.add_argument("--no-llp-learn", action="store_true")
     options = parser.parse_args()
     if options.what == "run":

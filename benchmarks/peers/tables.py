@@ -160,7 +160,7 @@ def picture(rows: Rows, cells: list[str], methods: list[str], folder: Path) -> N
             )  # fmt: skip
         axis.set_xscale("log")
         axis.set_title(panel)
-        axis.set_xlabel("median seconds of a fit, tuning included")
+        axis.set_xlabel("median processor seconds of a fit, tuning included")
         axis.grid(alpha=0.3)
     axes[0][0].set_ylabel("mean accuracy on new rows, %")
     handles = {}
