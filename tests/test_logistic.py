@@ -1,5 +1,7 @@
 """BagLogisticRegression: what it reaches, what it equals, what it refuses."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import bagwise as bw
 from bagwise.data.problems import random_oracle
-from bagwise.errors import IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
+from bagwise.errors import BagwiseWarning, IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.learn.likelihood import CountModel, LikelihoodTask
 
 
@@ -119,3 +121,134 @@ def test_the_hessian_is_the_slope_of_the_gradient():
         slopes = [(sums(theta + e).gradient - sums(theta - e).gradient) / (2 * step) for e in step * np.eye(6)[:free]]
         # step^2 / 6 times a third derivative of the size of the Hessian times slope^2
         assert_allclose(H[:free, :free], np.array(slopes)[:, :free], atol=1e-6 * np.abs(H).max())
+
+
+# ---------------------------------------------------------------------- hard cases
+
+
+def quiet(bags, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BagwiseWarning)
+        return bw.BagLogisticRegression(random_state=0, **settings).fit(bags)
+
+
+def hard_cases():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((120, 3))
+    size, count = np.full(30, 4), np.add.reduceat((X[:, 0] > 0.3).astype(int), np.arange(0, 120, 4))
+    count[:2] = 1, 3
+    wide = rng.standard_normal((48, 60))
+    yield "separable", bw.Bags.from_sizes(X, size, np.add.reduceat((X[:, 0] > 0).astype(int), np.arange(0, 120, 4)))
+    yield "one proportion", bw.Bags.from_sizes(X, size, np.ones(30, int))
+    yield "balanced", bw.Bags.from_sizes(X, size, np.full(30, 2))
+    yield "constant and repeated columns", bw.Bags.from_sizes(np.c_[X, np.ones(120), X[:, :1]], size, count)
+    yield "fewer rows than features", bw.Bags.from_sizes(wide, size[:12], count[:12])
+    yield "one bag", bw.Bags.from_sizes(X[:8], [8], [3])
+    yield "two bags", bw.Bags.from_sizes(X[:8], [4, 4], [3, 1])
+    yield "contradicting bags", bw.Bags.from_sizes(np.tile(X[:4], (30, 1)), size, count)
+    yield "float32", bw.Bags.from_sizes(X.astype(np.float32), size, count)
+    yield "not contiguous", bw.Bags.from_sizes(np.asfortranarray(X)[:, ::-1], size, count)
+    yield "huge", bw.Bags.from_sizes(1e8 * X + 1e9, size, count)
+    yield "tiny", bw.Bags.from_sizes(1e-8 * X, size, count)
+    mixed = [1, 1, 1, 1, 16, *size[5:]]
+    yield "labels among bags", bw.Bags.from_sizes(X, mixed, [0, 1, 1, 0, 6, *count[5:]])
+
+
+@pytest.mark.parametrize("bags", [pytest.param(bags, id=name) for name, bags in hard_cases()])
+def test_hard_cases_end_in_finite_models_that_say_how_they_ended(bags):
+    for settings in ({"C": 10.0}, {}, {"C": 10.0, "label_noise": "estimate"}):
+        model = quiet(bags, **settings)
+        assert np.isfinite(model.coef_).all() and np.isfinite(model.intercept_).all()
+        assert model.status_.startswith("converged: ") == model.converged_
+        assert np.isfinite(model.log_likelihood_) and 0 < model.prevalence_ < 1
+        assert np.isfinite(model.predict_proba(bags)).all()
+        again = quiet(bags, **settings)
+        assert (again.coef_ == model.coef_).all()
+
+
+def test_units_of_the_features_do_not_matter_when_C_is_chosen():
+    _, bags, _ = drawn(4, 6, 2, 150, offset=0.2, random_mean=True)
+    units = np.array([1e8, 1e-6, 1.0, 30.0])
+    moved = bw.Bags.from_sizes(bags.X * units + 5 * units, bags.sizes, bags.counts)
+    one, two = quiet(bags), quiet(moved)
+    assert one.C_ == two.C_
+    # Searches end within 1e-4 of the best log-likelihood, a hundredth of a standard error.
+    assert_allclose(two.coef_ * units, one.coef_, atol=0.03 * one.coef_standard_errors_.max())
+
+
+def test_separable_data_say_so_and_contradictions_are_seen_in_the_residuals():
+    cases = dict(hard_cases())
+    separable = quiet(cases["separable"], C=1e4)
+    assert separable.separated_ and "every total is met exactly" in separable.status_
+    bags = drawn(4, 10, 4, 300)[1]
+    wrong = bw.Bags.from_sizes(bags.X, bags.sizes, np.append(bags.counts[:-1], 10))
+    residuals = quiet(wrong, C=10.0).bag_residuals(wrong)
+    assert np.argmin(residuals.log_likelihood) == 299
+    assert residuals.residual[299] == np.abs(residuals.residual).max() > 3
+
+
+def test_a_penalty_that_traps_is_named():
+    _, bags, _ = drawn(5, 10, 8, 100)
+    with pytest.warns(IdentifiabilityWarning, match="makes coef = 0 a local maximum"):
+        bw.BagLogisticRegression(C=1e-4).fit(bags)
+
+
+def test_the_bound_of_the_trap_is_where_the_hessian_at_zero_changes_sign():
+    from bagwise.learn.starts import trap_bound
+
+    _, bags, _ = drawn(4, 10, 8, 4000)
+    moments = bw.BagMoments.from_bags(bags).finalize()
+    null = CountModel(np.zeros(4), float(np.log(0.8 / 0.2)))
+    H = bags.reduce(LikelihoodTask(null, moments.mean, True)).hessian[:4, :4]
+    # The two differ by sampling of the fourth moments: relative standard error about 2 / sqrt(4000)
+    assert trap_bound(moments, np.ones(4)) == pytest.approx(1 / np.linalg.eigvalsh(H)[-1], rel=0.15)
+
+
+def test_flipped_labels_without_levels_are_called_over_dispersed():
+    rng = np.random.default_rng(2)
+    _, bags, _ = drawn(4, 20, np.full(21, 1 / 21), 400)
+    noisy = bw.Bags.from_sizes(bags.X, bags.sizes, np.clip(bags.counts + rng.integers(-6, 7, 400), 0, 20))
+    with pytest.warns(IdentifiabilityWarning, match="over-dispersed"):
+        model = bw.BagLogisticRegression(C=10.0).fit(noisy)
+    assert model.overdispersion_ > 2
+
+
+def test_posteriors_of_a_bag_add_up_to_its_count():
+    _, bags, _ = drawn(4, 10, 4, 100)
+    model = quiet(bags, C=1.0)
+    posterior = model.label_posterior(bags)
+    assert_allclose(np.add.reduceat(posterior, bags.starts[:-1]), bags.counts, rtol=1e-9)
+    noisy = quiet(bags, C=1.0, label_noise=(0.1, 0.2))
+    assert_allclose(noisy.levels_, [0.1, 0.8])
+    reported = noisy.predict_reported_proba(bags)[:, 1]
+    assert_allclose(reported, 0.1 + 0.7 * noisy.predict_proba(bags)[:, 1])
+    assert ((noisy.label_posterior(bags) > 0) & (noisy.label_posterior(bags) < 1)).all()
+
+
+def test_sparse_features_are_refused_in_one_sentence():
+    from scipy.sparse import csr_matrix
+
+    with pytest.raises(TypeError, match=r"[Dd]ense data is required"):
+        bw.BagLogisticRegression().fit(csr_matrix(np.eye(4)), [0, 1, 0, 1])
+
+
+def test_the_score_is_the_log_likelihood_per_row():
+    _, bags, _ = drawn(4, 6, 2, 150)
+    model = quiet(bags, C=1.0)
+    assert model.score(bags) == pytest.approx(model.log_likelihood_ / bags.n_rows)
+    assert model.score(bags) == pytest.approx(model.bag_residuals(bags).log_likelihood.sum() / bags.n_rows)
+
+
+def test_standard_errors_are_the_spread_over_data_sets():
+    estimates, errors = [], []
+    for seed in range(60):
+        rng = np.random.default_rng([7, seed])
+        X = rng.standard_normal((1200, 2))
+        y = (X @ [1.0, -0.5] + 0.3 + rng.logistic(size=1200) > 0).astype(int)
+        bags = bw.Bags.from_sizes(X, np.full(400, 3), y.reshape(400, 3).sum(axis=1))
+        model = quiet(bags, C=1e4)
+        estimates.append([*model.coef_[0], model.intercept_[0]])
+        errors.append([*model.coef_standard_errors_[0], model.intercept_standard_error_])
+    spread = np.std(estimates, axis=0, ddof=1)
+    # A standard deviation from 60 draws has a relative error of 1 / sqrt(118) = 9 %; four of these.
+    assert_allclose(np.mean(errors, axis=0), spread, rtol=0.37)

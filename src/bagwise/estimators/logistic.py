@@ -200,7 +200,7 @@ class BagLogisticRegression(BagEstimator):
             self.C_ = float(self.C)
             if moments.count_scatter <= 0:
                 findings += trap_finding(self.C_, trap_bound(moments, unit))
-        path = search.path([self.C_], rng) if near is None or search.weak else None
+        path = search.path([self.C_], rng) if near is None or search.weak or search.small else None
         fits = [] if path is None else [path.fits[self.C_]]
         if near is not None:
             fits.append(search.maximise(self.C_, near, near=True))

@@ -36,8 +36,12 @@ _FINALISTS, _FOLLOWED = 8, 3
 _SHORT = 8
 # Numbers in the part of the bags on which starts are compared, if the bags are not weak.
 _SAMPLE = 1 << 21
+# Numbers up to which several starts are followed to the end in any case.
+_SMALL = 1 << 18
 # C of the first search over the bound of the trap.
 _ABOVE_TRAP = 4.0
+# C of the first search, in features of unit variance, where one start is enough.
+_MODERATE = 10.0
 _FACTOR = 10.0
 # log-likelihood that a start may miss while starts are compared.
 _COARSE = 0.05
@@ -79,6 +83,11 @@ class Search:
         concave = self.moments.n_pairs <= 0 and not self.free_levels
         return not concave and not combined_direction(self.moments).sine <= _DOUBTFUL
 
+    @property
+    def small(self) -> bool:
+        """Whether following a second start costs next to nothing."""
+        return self.moments.n_rows * self.moments.n_features <= _SMALL
+
     def path(self, Cs: Sequence[float], rng: np.random.Generator) -> Path:
         """The best fit at each C, from starts of their own: up from the first C, then down from it."""
         Cs = sorted(Cs)
@@ -86,10 +95,11 @@ class Search:
         starts = self._starts(direction.normal, direction.sine, rng)
         weak = self.weak
         safe = _ABOVE_TRAP * trap_bound(self.moments, self.unit)
-        if weak:
+        if weak and not self.free_levels:
             first = min(safe or 1.0, Cs[-1])
-        else:
-            first = next((C for C in Cs if safe <= C), Cs[-1])
+        else:  # free levels compete with coef for the blame, the more so the heavier its penalty
+            least = max(safe, _MODERATE)
+            first = next((C for C in Cs if least <= C), Cs[-1])
         leaders = self._best(first, starts, weak)
         evaluations = sum(fit.n_evaluations for fit in leaders)
         fits: dict[float, Fit] = {first: leaders[0]} if first in Cs else {}
@@ -147,7 +157,7 @@ class Search:
             ),
             key=lambda fit: -fit.objective,
         )
-        if not weak:
+        if not weak and (len(short) == 1 or not self.small):
             return [self.maximise(C, short[0].model, near=compared is self)]
         fits = sorted(
             (self.maximise(C, fit.model, tol=_COARSE) for fit in short[:_FINALISTS]), key=lambda fit: -fit.objective
@@ -157,7 +167,7 @@ class Search:
             if all(fit.objective < other.objective - 2 * _COARSE for other in kept):
                 kept.append(fit)
         best = self.maximise(C, kept[0].model, near=True)
-        return [best, *kept[1:_FOLLOWED]]
+        return [best, *kept[1 : _FOLLOWED if weak else 1]]
 
     def _smaller(self) -> "Search":
         """The same on a part of the bags, if there are many."""
