@@ -271,6 +271,14 @@ def started(folder: Path, *more: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+def test_alone_it_says_which_tables_there_are_and_what_they_cost() -> None:
+    out = subprocess.run([PROGRAM, "reproduce", "--json", "--jobs", "2"], capture_output=True, text=True, check=True)
+    listed = {line["table"]: line for line in json.loads(out.stdout)["tables"]}
+    assert list(listed) == [*TABLES, "all"]
+    assert listed["table1"]["cells"] == 32 and 60 < listed["table1"]["seconds"] < 1800
+    assert listed["all"]["runs"] < sum(listed[name]["runs"] for name in TABLES), "what tables share is run once"
+
+
 def test_killed_at_any_moment_it_goes_on_where_it_was(tmp_path: Path) -> None:
     killed = started(tmp_path, "--datasets", "4", "--jobs", "2")
     deadline = time.monotonic() + 60

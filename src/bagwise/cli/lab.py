@@ -90,19 +90,25 @@ def _list(datasets: int, jobs: int, as_json: bool) -> None:
     from bagwise.lab.tables import TABLES
 
     described = []
-    for table in TABLES.values():
-        todo = jobs_of([table], datasets)
-        seconds = sum(expected_seconds(job.cell, learner) for job in todo for learner in job.learners) / jobs
-        runs = sum(len(job.learners) for job in todo)
-        cells = len({job.cell for job in todo})
+    for name, title, tables in [
+        *((table.name, table.title, [table]) for table in TABLES.values()),
+        ("all", "all of these; what tables share is run once", list(TABLES.values())),
+    ]:
+        todo = jobs_of(tables, datasets)
         described.append(
-            {"table": table.name, "title": table.title, "cells": cells, "runs": runs, "seconds": round(seconds)}
+            {
+                "table": name,
+                "title": title,
+                "cells": len({job.cell for job in todo}),
+                "runs": sum(len(job.learners) for job in todo),
+                "seconds": round(sum(expected_seconds(job.cell, x) for job in todo for x in job.learners) / jobs),
+            }
         )
     text = f"Tables, with {datasets} data sets per cell on {jobs} {'process' if jobs == 1 else 'processes'}:\n\n"
     for line in described:
         cost = _duration(line["seconds"])
         text += f"  {line['table']:17} {line['cells']:4} cells {line['runs']:6} runs  {cost:>7}  {line['title']}\n"
-    text += "\nCells that tables share are run once. Example: bagwise reproduce table1 --jobs 2 -o results"
+    text += "\nExample: bagwise reproduce table1 --jobs 2 -o results"
     say({"tables": described}, [text], as_json)
 
 
