@@ -86,48 +86,32 @@ class ProbabilityFit:
     ) -> float:
         """Largest (sign 1) or smallest (-1) value of a figure where the log-likelihood is at most ``drop`` lower.
 
-        Newton steps on loglik + pull * sign * figure; the pull, which is the Lagrange multiplier of the bound, is
-        corrected after each.
+        Sequential quadratic programming: the figure's tangent is followed as far as the second-order expansion of the
+        likelihood allows, and both are expanded anew there. A multiplier on the exact likelihood would not do: bins
+        without an event have a straight likelihood, on which it jumps.
         """
-        best = figure(self.r)[0]
-        if drop <= 0:
-            return best
         at = self.data.at if likelihood is None else likelihood
-        r, terms = self.r, self.terms
-        slope: FloatArray = sign * figure(r)[1]
-        H = _positive_definite(terms.information)
-        pull = float(np.sqrt(2 * drop / max(float(slope @ np.linalg.solve(H, slope)), 1e-300)))
-        reach = 1.0
+        r, terms, value = self.r, self.terms, figure(self.r)[0]
+        if drop <= 0:
+            return value
+        goal, pull, best = self.loglik - drop, 0.0, sign * value
         for _ in range(_STEPS):
-            proposal = _quadratic(self.order, H, terms.gradient + pull * slope + H @ r)
-            step = proposal - r
-            gain = float((terms.gradient + pull * slope) @ step)
-            value, reach = figure(r)[0], min(1.0, 2 * reach)
-            while True:
-                tried = r + reach * step
-                there = at(tried)
-                rise = there.loglik - terms.loglik + pull * sign * (figure(tried)[0] - value)
-                if rise >= 0.1 * reach * gain or reach < 1e-3 or gain < 0.02 * drop:
-                    break
+            slope: FloatArray = sign * figure(r)[1]
+            H = _positive_definite(terms.information)
+            proposal, pull = _furthest(self.order, H, r, terms.gradient, slope, terms.loglik - goal, drop, pull)
+            there, reach = at(proposal), 1.0
+            while there.loglik < goal - 0.5 * drop and reach > 1e-3:  # the expansion was trusted too far
                 reach /= 2
-            r, terms = tried, there
-            slope, H = sign * figure(r)[1], _positive_definite(terms.information)
-            lost = self.loglik - terms.loglik
-            # At the extreme a change of the bound by one moves the figure by 1 / pull.
-            if gain < 0.05 * drop:
-                if abs(lost - drop) < 0.1 * drop:
-                    break
-                if pull > 1e12:
-                    break
-                pull *= float(np.clip(np.sqrt(drop / max(lost, 1e-3 * drop)), 0.3, 3.0))
-        if lost > 1.2 * drop:  # not converged, as where a figure has a kink: back towards the maximum
-            share = 1.0
-            while lost > drop and share > 1e-3:
-                share *= 0.9
-                lost = self.loglik - at(self.r + share * (r - self.r), curvature=False).loglik
-            return float(sign * max(sign * best, sign * figure(self.r + share * (r - self.r))[0]))
-        end = figure(r)[0] + sign * float(np.clip(drop - lost, -0.2 * drop, 0.2 * drop)) / pull
-        return float(sign * max(sign * best, sign * end))
+                there = at(r + reach * (proposal - r))
+            r, terms = (proposal if reach == 1 else r + reach * (proposal - r)), there
+            # What is left to the goal, or is too much, moves the figure by 1 / pull at the extreme.
+            here = sign * figure(r)[0]
+            near = 0.25 * abs(here - sign * value)
+            reached = here + float(np.clip((terms.loglik - goal) / pull, -near, near))
+            moved, best = abs(reached - best), reached
+            if reach == 1 and abs(terms.loglik - goal) < 0.1 * drop and moved < 0.02 * abs(reached - sign * value):
+                break
+        return float(sign * max(best, sign * value))
 
 
 def fit_probabilities(
@@ -150,6 +134,37 @@ def fit_probabilities(
             continue
         r, terms, damping = proposal, tried, damping / 8 if damping > 0.02 else 0.0
     return ProbabilityFit(data, order, r, terms)
+
+
+def _furthest(
+    order: Order,
+    H: FloatArray,
+    r: FloatArray,
+    gradient: FloatArray,
+    slope: FloatArray,
+    slack: float,
+    drop: float,
+    pull: float,
+) -> tuple[FloatArray, float]:
+    """The probabilities furthest along ``slope`` where gradient·step - step H step / 2 >= -slack, to 2 % of ``drop``,
+    and the multiplier; searched from ``pull``."""
+    if pull <= 0:
+        pull = float(np.sqrt(2 * drop / max(float(slope @ np.linalg.solve(H, slope)), 1e-300)))
+    low, high = 0.0, np.inf
+    linear = gradient + H @ r
+    for _ in range(40):
+        found = _quadratic(order, H, linear + pull * slope)
+        step = found - r
+        left = float(gradient @ step - step @ H @ step / 2) + slack
+        if abs(left) < 0.02 * drop or pull > 1e15:
+            break
+        low, high = (pull, high) if left > 0 else (low, pull)
+        # The likelihood lost goes with the square of the pull.
+        guess = pull * float(np.sqrt(drop / max(drop - left, 0.05 * drop)))
+        pull = guess if low < guess < high else 3 * pull if np.isinf(high) else (low + high) / 2
+        if high - low < 1e-9 * high:
+            break
+    return found, pull
 
 
 def _positive_definite(H: FloatArray) -> FloatArray:
