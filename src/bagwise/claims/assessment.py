@@ -26,7 +26,7 @@ from bagwise.claims.probability_model import Order, ProbabilityFit, SmoothFigure
 from bagwise.errors import BagwiseWarning, IdentifiabilityWarning, InvalidInputError
 from bagwise.stats.binned_counts import LEAST, BinnedCounts
 
-__all__ = ["Assessment", "Branch", "Calibration", "Dispersion", "assess"]
+__all__ = ["Assessment", "Branch", "Calibration", "Dispersion", "assess", "assessed_accuracy"]
 
 Method = Literal["score", "rates"]
 Shape = Literal["monotone", "bins"]
@@ -583,6 +583,26 @@ def assess(
         probabilities=np.where(fits[0].r < 2 * LEAST, 0.0, np.where(fits[0].r > 1 - 2 * LEAST, 1.0, fits[0].r)),
         notes=_notes(view, dispersion, len(fits), used, prevalence),
     )
+
+
+def assessed_accuracy(model: Any, bags: Bags, *, n_bins: int = 10) -> float:
+    """The estimate of accuracy alone, for scorers; of two branches that remain, the one in which higher scores are
+    more often positive.
+
+    Examples
+    --------
+    >>> import numpy as np, bagwise as bw
+    >>> oracle = bw.BagOracle(bw.LTF([1.0, 1.0]), np.zeros(2), np.eye(2), size=8, count=[1 / 9] * 9)
+    >>> round(assessed_accuracy(oracle.ltf, oracle.sample(100, np.random.default_rng(0))), 2)
+    1.0
+    """
+    _check(0.95, "score", "monotone", "profile", n_bins, None, bags)
+    view, _, _ = _score_view(answers(model, bags), bags, n_bins, None)
+    fits = view.fits("monotone")
+    level = float(chi2.ppf(0.95, 1)) * max(1.0, view.dispersion(fits[0].r).ratio)
+    left = [fit for fit in fits if 2 * (fits[0].loglik - fit.loglik) <= level]
+    fit = next((fit for fit in left if _rising(fit, view)), left[0])
+    return float(FIGURES["accuracy"](view.masses(fit.r))[0])
 
 
 # ---------------------------------------------------------------------- curves
