@@ -97,6 +97,7 @@ def test_scikit_learns_validation_takes_both() -> None:
     assert found["test_assessed_accuracy"].mean() > 0.9
 
 
+@pytest.mark.filterwarnings("ignore::bagwise.errors.IdentifiabilityWarning")  # 48 bags for 30 features
 def test_the_chosen_penalty_is_near_the_choice_by_labels() -> None:
     rng = np.random.default_rng(3)
     table = bw.datasets.load_breast_cancer().standardised()
