@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bagwise.estimators.logistic import BagLogisticRegression as BagLogisticRegression
     from bagwise.estimators.mean import MeanLTF as MeanLTF
     from bagwise.estimators.mean import MeanMap as MeanMap
+    from bagwise.estimators.meta import BagClassifier as BagClassifier
     from bagwise.estimators.random import ClassRatioLTF as ClassRatioLTF
     from bagwise.estimators.random import RandomLTF as RandomLTF
     from bagwise.estimators.sdp import SDPLTF as SDPLTF
@@ -50,6 +51,7 @@ _HOME = {
     "scan_bags": "scale.streaming",
     "BagMoments": "stats.moments",
     "BagLogisticRegression": "estimators.logistic",
+    "BagClassifier": "estimators.meta",
     "SpectralLTF": "estimators.spectral",
     "SDPLTF": "estimators.sdp",
     "MeanMap": "estimators.mean",

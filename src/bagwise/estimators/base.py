@@ -9,7 +9,7 @@ plain labels as bags of one row, and the answers that follow from a linear thres
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy.special import expit
@@ -24,41 +24,35 @@ from bagwise.errors import BagwiseWarning, IdentifiabilityWarning, InvalidInputE
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import KeptFingerprints, kept_fingerprints
 
-__all__ = ["BagEstimator", "SigmoidProbability", "generator", "require_choice", "require_positive", "warn_all"]
+__all__ = [
+    "BagDoor",
+    "BagEstimator",
+    "SigmoidProbability",
+    "generator",
+    "require_choice",
+    "require_positive",
+    "warn_all",
+]
 
 _DTYPES = (np.float64, np.float32)
 
 T = TypeVar("T")
 
 
-class BagEstimator(ClassifierMixin, BaseEstimator):
-    """A linear classifier of rows that learns from bags.
+class BagDoor(ClassifierMixin, BaseEstimator):
+    """A classifier of rows that learns from bags.
 
-    A subclass defines ``_fit(bags) -> LTF`` and stores what else it found. Everything a caller may hand over
-    is checked here and nowhere else.
-
-    Attributes
-    ----------
-    coef_ : array of shape (1, n_features)
-    intercept_ : array of shape (1,)
-    ltf_ : LTF
-        The same as a linear threshold function.
-    classes_ : array of shape (2,)
-        0 and 1, or the labels of the single rows that were given.
-    ambiguous_ : bool
-        Whether the bags leave open which side of the boundary is positive.
-    bag_fingerprints_ : int array
-        Hashes of the bags of the fit, by which `certify` refuses them.
+    A subclass defines ``_learn(bags)``, which stores what it found, and ``decision_function``. Everything a caller may
+    hand over is checked here and nowhere else.
     """
 
-    ltf_: LTF
     classes_: AnyArray
     ambiguous_: bool
     bag_fingerprints_: IntArray
 
-    _learns_from_sums = False  # whether _fit asks its bags only for sums over them
+    _learns_from_sums = False  # whether _learn asks its bags only for sums over them
 
-    def fit(self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None) -> "BagEstimator":
+    def fit(self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None) -> Self:
         """Learn from bags.
 
         Parameters
@@ -79,21 +73,16 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
         """
         learnt = self._check_source(X, y, bags, client)
         if isinstance(learnt, Bags):
-            self._store(self._fit(learnt))
+            self._learn(learnt)
             self.bag_fingerprints_ = kept_fingerprints(learnt)
             return self
         witness = _Witness(learnt)
-        self._store(self._fit(witness))
+        self._learn(witness)
         self.bag_fingerprints_ = witness.fingerprints()
         return self
 
-    def _fit(self, bags: Any) -> LTF:
+    def _learn(self, bags: Any) -> None:
         raise NotImplementedError
-
-    def _store(self, ltf: LTF) -> None:
-        self.ltf_ = ltf
-        self.coef_ = ltf.normal.reshape(1, -1)
-        self.intercept_ = np.array([ltf.offset])
 
     # ------------------------------------------------------------------ what comes in
 
@@ -211,15 +200,16 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ what goes out
 
     def decision_function(self, X: Any) -> FloatArray:
-        """w·x + b of each row; positive on the side of the positive class."""
+        """A number for each row; positive on the side of the positive class."""
+        raise NotImplementedError
+
+    def _rows(self, X: Any) -> FloatArray:
+        """The rows of bags or of a matrix, with the features of the fit."""
         check_is_fitted(self)
         if isinstance(X, Bags):
             self._check_features(X, reset=False)
-            X = X.X
-        else:
-            X = self._matrix(X, reset=False)
-        scores: FloatArray = X @ self.coef_[0] + self.intercept_[0]
-        return scores
+            return X.X
+        return self._matrix(X, reset=False)
 
     def predict(self, X: Any) -> AnyArray:
         """Class of each row."""
@@ -247,12 +237,54 @@ class BagEstimator(ClassifierMixin, BaseEstimator):
     def _bag_score(self, bags: Bags) -> float:
         from bagwise.claims.metrics import bag_error
 
-        return 1.0 - bag_error(self.ltf_, bags)
+        return 1.0 - bag_error(self, bags)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class BagEstimator(BagDoor):
+    """A linear classifier of rows that learns from bags.
+
+    A subclass defines ``_fit(bags) -> LTF`` and stores what else it found.
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_features)
+    intercept_ : array of shape (1,)
+    ltf_ : LTF
+        The same as a linear threshold function.
+    classes_ : array of shape (2,)
+        0 and 1, or the labels of the single rows that were given.
+    ambiguous_ : bool
+        Whether the bags leave open which side of the boundary is positive.
+    bag_fingerprints_ : int array
+        Hashes of the bags of the fit, by which `certify` refuses them.
+    """
+
+    ltf_: LTF
+
+    def _learn(self, bags: Any) -> None:
+        self._store(self._fit(bags))
+
+    def _fit(self, bags: Any) -> LTF:
+        raise NotImplementedError
+
+    def _store(self, ltf: LTF) -> None:
+        self.ltf_ = ltf
+        self.coef_ = ltf.normal.reshape(1, -1)
+        self.intercept_ = np.array([ltf.offset])
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """w·x + b of each row; positive on the side of the positive class."""
+        scores: FloatArray = self._rows(X) @ self.coef_[0] + self.intercept_[0]
+        return scores
+
+    def _bag_score(self, bags: Bags) -> float:
+        from bagwise.claims.metrics import bag_error
+
+        return 1.0 - bag_error(self.ltf_, bags)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """Exact maximum likelihood of the counts behind scikit-learn's door: the recommended learner."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.special import expit, logit
@@ -138,9 +138,7 @@ class BagLogisticRegression(BagEstimator):
 
     _learns_from_sums = True
 
-    def fit(
-        self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None, sample_weight: Any = None
-    ) -> "BagLogisticRegression":
+    def fit(self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None, sample_weight: Any = None) -> Self:
         """Learn from bags, labelled rows, or both.
 
         Parameters
