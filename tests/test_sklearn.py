@@ -20,12 +20,20 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bagwise as bw
 from bagwise.errors import InvalidInputError
 
 LEARNERS = {name: getattr(bw, name) for name, home in bw._HOME.items() if home.startswith("estimators.")}
+
+
+def quick_trees() -> Any:
+    """The meta-estimator around something fast."""
+    tree = DecisionTreeClassifier(min_samples_leaf=3, random_state=0)
+    return bw.BagClassifier(tree, start=bw.BagLossRegression(), cv=2, max_rounds=3)
+
 
 # Checks of scikit-learn that a learner does not pass, with the reason; a learner that begins to pass fails the test.
 EXPECTED_FAILURES: dict[str, dict[str, str]] = {
@@ -37,7 +45,7 @@ EXPECTED_FAILURES: dict[str, dict[str, str]] = {
 
 
 @parametrize_with_checks(
-    [learner() for learner in LEARNERS.values()],
+    [learner() if name != "BagClassifier" else quick_trees() for name, learner in LEARNERS.items()],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES.get(type(estimator).__name__, {}),
 )
 @pytest.mark.filterwarnings("ignore::bagwise.errors.BagwiseWarning")  # its tables are small, noisy or balanced
@@ -62,6 +70,8 @@ def bags(problem: bw.BagOracle) -> bw.Bags:
 
 def small(name: str) -> Any:
     """The learner with parameters that keep its fit short."""
+    if name == "BagClassifier":
+        return quick_trees().set_params(random_state=0)
     learner = LEARNERS[name]()
     short = {"n_candidates": 20, "C": 10.0, "random_state": 0, "n_roundings": 2, "max_iter": 500}
     known = learner.get_params()

@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bagwise import plots as plots
+    from bagwise.bags import Bags as Bags
+    from bagwise.bags import bag_target as bag_target
     from bagwise.claims.answers import bags_used_in_fit as bags_used_in_fit
     from bagwise.claims.assessment import assess as assess
     from bagwise.claims.certificate import certify as certify
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from bagwise.claims.metrics import instance_error as instance_error
     from bagwise.claims.metrics import oracle_bag_error as oracle_bag_error
     from bagwise.claims.metrics import proportion_error as proportion_error
-    from bagwise.bags import Bags as Bags
-    from bagwise.bags import bag_target as bag_target
     from bagwise.data import datasets as datasets
     from bagwise.data.io import read_bags as read_bags
     from bagwise.data.io import write_bags as write_bags

@@ -7,8 +7,6 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bagwise.arrays import FloatArray
@@ -141,13 +139,17 @@ class BagClassifier(BagDoor):
             return clone(self._estimator()).fit(X[rows], labels, **{weight_name: weights[kept]})
 
     def _estimator(self) -> Any:
-        return HistGradientBoostingClassifier() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        from sklearn.ensemble import HistGradientBoostingClassifier  # a second to import
+
+        return HistGradientBoostingClassifier()
 
     def _weight_name(self) -> str:
         """What ``fit`` of the estimator calls the weights."""
         estimator = last = self._estimator()
         prefix = ""
-        while isinstance(last, Pipeline):
+        while hasattr(last, "steps"):  # a pipeline, whose module is heavy to import
             name, last = last.steps[-1]
             prefix += f"{name}__"
         if not has_fit_parameter(last, "sample_weight") or not hasattr(last, "predict_proba"):
