@@ -117,12 +117,14 @@ def _capital(text: str) -> str:
 
 
 def as_latex(table: Table, panels: Sequence[SummedPanel]) -> str:
-    """A floating table with its panels side by side, as in the paper; needs booktabs, subcaption and graphicx.
+    """A floating table with its panels side by side, as in the paper, or one above the other where printed numbers make
+    them too wide; needs booktabs, subcaption and graphicx.
 
     Under a measured accuracy stands its standard error; beside it, in brackets, the printed one and the difference,
     which is bold where it is marked.
     """
-    width = f"{0.98 / max(1, len(panels)):.2f}\\linewidth"
+    beside = all(_width(summed) <= _WIDEST for summed in panels)
+    width = f"{0.98 / len(panels):.2f}\\linewidth" if beside else "\\linewidth"
     text = [
         "% Needs \\usepackage{booktabs,subcaption,graphicx}.",
         "\\begin{table}[!htb]",
@@ -132,9 +134,18 @@ def as_latex(table: Table, panels: Sequence[SummedPanel]) -> str:
     for i, summed in enumerate(panels):
         text += [f"  \\begin{{minipage}}{{{width}}}", "    \\centering", "    \\resizebox{\\linewidth}{!}{%"]
         text += [f"    {line}" for line in _latex_tabular(summed)]
-        end = "%" if i + 1 < len(panels) else ""
+        end = "" if i + 1 == len(panels) else "%" if beside else "\\vspace{3mm}"
         text += ["    }", f"    \\subcaption{{{_tex(_capital(summed.panel.title))}}}", f"  \\end{{minipage}}{end}"]
     return "\n".join([*text, "\\end{table}", ""])
+
+
+_WIDEST = 8  # columns of a panel that has half a page
+
+
+def _width(summed: SummedPanel) -> int:
+    """Columns, three where printed numbers stand beside the measured ones."""
+    wide = sum(3 if summed.has_published(column) else 1 for column in summed.columns)
+    return len(summed.panel.keys) + wide
 
 
 def _latex_tabular(summed: SummedPanel) -> list[str]:
