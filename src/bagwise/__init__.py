@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bagwise.ltf import LTF as LTF
     from bagwise.persist import load as load
     from bagwise.persist import save as save
+    from bagwise.planner import plan as plan
     from bagwise.scale.streaming import scan_bags as scan_bags
     from bagwise.stats.moments import BagMoments as BagMoments
 
@@ -70,6 +71,7 @@ _HOME = {
     "assess": "claims.assessment",
     "certify": "claims.certificate",
     "bags_used_in_fit": "claims.answers",
+    "plan": "planner",
 }
 
 # Modules that are used by name, as in bw.datasets.load_digits().

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bagwise.cli import lab
+from bagwise.cli import claims, lab
 from bagwise.cli.screen import AsJson, say, table, working
 from bagwise.errors import InvalidInputError
 
@@ -228,6 +228,9 @@ def predict(
     say(result, [f"Predicted {len(predicted):,} rows, {n_positive:,} of them positive", f"Wrote {output}"], as_json)
 
 
+app.command(epilog="Example: bagwise assess model.json heldout.parquet --bag ward --count relapsed")(claims.assess)
+app.command(epilog="Example: bagwise certify model.json heldout.parquet --bag ward --count relapsed")(claims.certify)
+app.command(epilog="Example: bagwise plan --features 50 --size 10 --count 8 --error 0.02")(claims.plan)
 app.command(epilog="Example: bagwise reproduce table1 --jobs 2 -o results")(lab.reproduce)
 app.command(epilog="Example: bagwise report results -o report.html")(lab.report)
 
