@@ -142,7 +142,7 @@ def plan(
     --------
     >>> import bagwise as bw
     >>> found = bw.plan(n_features=50, size=10, count=8, error=0.02, learners=["spectral"])
-    >>> 10_000 < found.n_bags["spectral"] < 20_000
+    >>> 20_000 < found.n_bags["spectral"] < 30_000
     True
     """
     d, q = check_size(n_features), check_size(size)
