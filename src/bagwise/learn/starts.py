@@ -4,7 +4,7 @@ Owns the starting models, their ranking by likelihood, and the path over several
 concave. Strong bags settle it: from the spectral direction, with the better sign, the search ends in the global
 maximum. Weak ones (few bags per feature) have many local maxima, fewest under a heavy penalty, so that several starts
 are run just above the penalty at which all would collapse, and the best of them are followed while it is relaxed
-(docs/decisions/010-likelihood-search.md holds the figures).
+(docs/decisions/002-likelihood-search.md holds the figures).
 
 Vocabulary: a start is *sloped* along a normal if its log-odds vary by 3 among all rows; it is *trapped* where the
 penalty is so heavy that coef = 0 is a local maximum, see `trap_bound`.
@@ -28,7 +28,7 @@ __all__ = ["Path", "Search", "sloped", "trap_bound"]
 
 _SLOPE = 3.0
 # Expected sine of the spectral direction beyond which it alone may lead astray, and beyond which it often does, with
-# the number of random starts that then come along (docs/decisions/010-likelihood-search.md).
+# the number of random starts that then come along (docs/decisions/002-likelihood-search.md).
 _DOUBTFUL, _FEW = 0.55, 4
 _WEAK, _MANY = 0.6, 24
 # How many of them are followed to the end, and after that from C to C.
