@@ -2,7 +2,7 @@
 
     python benchmarks/peers run                  # all cells, three data sets each; started again it goes on
     python benchmarks/peers run --cells A B --seeds 0 --methods "bagwise logistic" "AMM(MM), published"
-    python benchmarks/peers table                # Markdown and a picture from the rows
+    python benchmarks/peers table                # the tables of docs/peers.md, and a picture
 
 Each method is measured in a process of its own on one thread, under one limit of processor time that includes its
 tuning. Failures and time-outs are rows as well. llp-learn is installed at a pinned version into an environment of its
@@ -118,7 +118,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="peers", description=__doc__.split("\n\n")[0])
     parser.add_argument("what", choices=["run", "table"])
     parser.add_argument("--out", type=Path, default=BUILD / "rows.jsonl", help="the rows, one JSON object a line")
-    parser.add_argument("--docs", type=Path, default=Path("docs/peers"), help="folder of the table and the picture")
+    parser.add_argument("--page", type=Path, default=Path("docs/peers.md"), help="the page whose tables are rewritten")
+    parser.add_argument("--pictures", type=Path, default=Path("docs/images"))
     parser.add_argument("--cells", nargs="*")
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
@@ -135,7 +136,7 @@ def main() -> None:
     else:
         from tables import write
 
-        write(read(options.out), options.docs)
+        write(read(options.out), options.page, options.pictures)
 
 
 if __name__ == "__main__":

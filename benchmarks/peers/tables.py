@@ -1,6 +1,6 @@
 """Rows of the comparison as Markdown and as a picture: accuracy against time, one point per method.
 
-The docs page is put together from a hand-written text and the tables written here, so that a figure is never copied.
+The text of the docs page is written by hand, its tables are written here: a figure is never copied.
 """
 
 from collections import defaultdict
@@ -16,22 +16,28 @@ CEILING = "true labels"
 OURS = "bagwise logistic"
 
 
-def write(rows: Rows, folder: Path) -> None:
-    """accuracy.md, auc.md, seconds.md, summary.md and accuracy-against-time in PNG and SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write(rows: Rows, page: Path, pictures: Path) -> None:
+    """The tables into the page, between its markers; accuracy against time as PNG and SVG."""
     methods = [m for m in dict.fromkeys(row["method"] for row in rows) if m != CEILING] + [CEILING]
     cells = [cell for cell in CELLS if any(row["cell"] == cell for row in rows)]
-    for name, text in {
+    texts = {
+        "summary": summary(rows, cells, methods),
+        "behind": behind(rows, cells, methods),
         "accuracy": grid(rows, cells, methods, "accuracy", lambda v: f"{100 * v:.1f}"),
         "auc": grid(rows, cells, methods, "auc", lambda v: f"{v:.3f}"),
         "seconds": grid(rows, cells, methods, "seconds", lambda v: f"{v:.2g}"),
         "memory": grid(rows, cells, methods, "fit_mib", lambda v: f"{v:.0f}"),
-        "summary": summary(rows, cells, methods),
-        "behind": behind(rows, cells, methods),
-    }.items():
-        (folder / f"{name}.md").write_text(text + "\n")
-    picture(rows, cells, methods, folder)
-    print(summary(rows, cells, methods), behind(rows, cells, methods), sep="\n\n")
+    }
+    text = page.read_text()
+    for name, table in texts.items():
+        first, end = f"<!-- table {name} -->", f"<!-- end {name} -->"
+        if first not in text or end not in text:
+            raise SystemExit(f"{page} must have the markers {first} and {end}; it has not.")
+        text = text[: text.index(first) + len(first)] + f"\n{table}\n" + text[text.index(end) :]
+    page.write_text(text)
+    pictures.mkdir(parents=True, exist_ok=True)
+    picture(rows, cells, methods, pictures)
+    print(texts["summary"], texts["behind"], sep="\n\n")
 
 
 def found(rows: Rows) -> dict[tuple[str, str], Rows]:
