@@ -95,7 +95,7 @@ def arrays(draw: st.DrawFn, max_dims: int = 3) -> Any:
 
 def tame(cell: Any) -> bool:
     """Whether polars can be trusted with a cell; of some others it panics, past what Python can catch."""
-    return cell is None or type(cell) in (int, float, str, bool) and abs(cell if type(cell) is int else 0) < 2**62
+    return cell is None or (type(cell) in (int, float, str, bool) and abs(cell if type(cell) is int else 0) < 2**62)
 
 
 def dressed(values: Any, kind: str) -> Any:

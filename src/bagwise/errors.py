@@ -59,9 +59,9 @@ class FitWarning(BagwiseWarning):
 
 def listed(names: Iterable[object]) -> str:
     """Names from someone's data, fit for a message; of many, the first dozen."""
-    names = [str(name) for name in names]
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return one_line(", ".join(names[:12])) + more
+    texts = [str(name) for name in names]
+    more = f" and {len(texts) - 12} more" if len(texts) > 12 else ""
+    return one_line(", ".join(texts[:12])) + more
 
 
 def one_line(text: str, most: int = 400) -> str:

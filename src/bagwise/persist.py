@@ -2,8 +2,8 @@
 
 Owns the file format: what is written of each class stands in one table, `_FIELDS`. Refuses on loading
 whatever the table does not promise: an unknown class or entry, a newer version, numbers that are not
-finite, other types or shapes, more than any model holds. A file is data and nothing in it is executed, so it may come from anywhere; for
-pipelines of other libraries there is joblib, which must be trusted.
+finite, other types or shapes, more than any model holds. A file is data and nothing in it is executed, so it
+may come from anywhere; for pipelines of other libraries there is joblib, which must be trusted.
 
 Vocabulary: a *parameter* is an argument of the constructor, a *field* is what a fit found; each field has a
 *kind* and a shape, where ``d`` is the number of features and ``*`` any length. *Provenance* is where the model

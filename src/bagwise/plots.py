@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray
-from bagwise.claims.answers import answers
 from bagwise.bags import Bags
+from bagwise.claims.answers import answers
 from bagwise.errors import InvalidInputError, MissingExtraError
 
 __all__ = [
