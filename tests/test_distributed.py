@@ -78,6 +78,12 @@ def test_a_cluster_teaches_what_memory_does(folder: Path, bags: bw.Bags, client:
     assert merged.n_bags == bags.n_bags
 
 
+def test_the_likelihood_is_summed_by_the_workers(folder: Path, bags: bw.Bags, client: Client) -> None:
+    far = bw.BagLogisticRegression(C=1.0, tol=1e-8).fit(bw.scan_bags(folder), client=client)
+    near = bw.BagLogisticRegression(C=1.0, tol=1e-8).fit(bags)
+    assert_allclose(far.coef_, near.coef_, rtol=1e-4)
+
+
 def test_scattered_rows_are_shuffled_by_the_cluster(bags: bw.Bags, tmp_path: Path, client: Client) -> None:
     table = bags_table(bags).take(pa.array(np.random.default_rng(0).permutation(bags.n_rows)))
     pq.write_table(table, tmp_path / "s.parquet", row_group_size=200)

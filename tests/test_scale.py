@@ -110,6 +110,19 @@ def test_a_scan_teaches_what_memory_does(tmp_path: Path, ending: str, threads: i
         same_model(streamed, type(learner)(**learner.get_params()).fit(bags))
 
 
+def test_the_likelihood_is_the_same_in_few_passes(tmp_path: Path) -> None:
+    oracle = bw.BagOracle(bw.LTF(np.arange(1.0, 21), 0.5), np.zeros(20), np.eye(20), size=10, count=8)
+    bags = oracle.sample(25_000, np.random.default_rng(0))  # enough for starts to be compared on a part
+    bw.write_bags(bags, tmp_path / "b.parquet")
+    scan = bw.scan_bags(tmp_path / "b.parquet")
+    streamed = bw.BagLogisticRegression(C=100.0).fit(scan)
+    assert streamed.converged_ and scan.n_passes <= 12
+    exact = bw.BagLogisticRegression(C=100.0, tol=1e-8).fit(bags)
+    objective = lambda model: model.log_likelihood_ - float((model.coef_**2).sum()) / 200
+    assert abs(objective(streamed) - objective(exact)) < 2e-4  # tol, the gain still to be had, is 1e-4
+    assert_array_equal(streamed.bag_fingerprints_, exact.bag_fingerprints_)
+
+
 def test_one_pass_for_the_sums_and_one_for_the_sweep(tmp_path: Path) -> None:
     bw.write_bags(some_bags(), tmp_path / "b.parquet")
     for learner, passes in ((bw.MeanMap(), 1), (bw.MeanLTF(), 1), (bw.SpectralLTF(), 2)):

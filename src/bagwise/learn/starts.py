@@ -158,7 +158,11 @@ class Search:
             key=lambda fit: -fit.objective,
         )
         if not weak and (len(short) == 1 or not self.small):
-            return [self.maximise(C, short[0].model, near=compared is self)]
+            best, whole = short[0], compared is self
+            if not whole and not self.free_levels:
+                # The part's own maximum is near that of all, whose passes are dear. (Levels may run away on a part.)
+                best, whole = compared.maximise(C, best.model), True
+            return [self.maximise(C, best.model, near=whole)]
         fits = sorted(
             (self.maximise(C, fit.model, tol=_COARSE) for fit in short[:_FINALISTS]), key=lambda fit: -fit.objective
         )

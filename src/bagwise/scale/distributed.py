@@ -17,8 +17,8 @@ from bagwise.bags import Bags, feature_columns, is_bag_target, is_dask
 from bagwise.data.io import arrow_module, columns_of, naming, refuse_missing
 from bagwise.errors import BagwiseError, InvalidInputError, MissingExtraError
 from bagwise.scale.pieces import Columns, Piece, TablePiece
-from bagwise.scale.spans import Job, Share, Span, merged, span_of, total_of
-from bagwise.scale.streaming import Layout, Progress, layout_of
+from bagwise.scale.spans import Job, Kept, Share, Span, merged, span_of, total_of
+from bagwise.scale.streaming import KEPT_NUMBERS, Layout, Progress, layout_of
 
 __all__ = ["ClusterBags", "collection_source", "frame_source"]
 
@@ -53,6 +53,7 @@ class ClusterBags:
         self._handles, self.columns, self._client, self._progress = tuple(handles), columns, client, progress
         self._shares, self._named, self._frame, self._origin = shares, named, frame, origin
         self._layout: Layout | None = None
+        self._kept: Bags | None = None
         self._n_passes = 0
 
     @property
@@ -72,6 +73,20 @@ class ClusterBags:
 
     def reduce(self, task: Callable[[Bags], T]) -> T:
         """The sum of ``task(part)`` over parts that hold each bag once: one pass by all workers."""
+        if self._is_small():
+            if self._kept is None:
+                self._kept = self._sum(Kept.of).bags()
+            return task(self._kept)
+        return self._sum(task)
+
+    def _is_small(self) -> bool:
+        """Whether this is a share that memory can hold: it is then read once, with one pass, and kept here."""
+        rows = [None if is_dask(handle) else handle.n_rows for handle in self._handles]
+        n = None if None in rows else sum(n for n in rows if n is not None)
+        share = float(np.prod([share.high - share.low for share in self._shares]))
+        return bool(self._shares) and n is not None and n * share * self.n_features <= KEPT_NUMBERS
+
+    def _sum(self, task: Callable[[Bags], T]) -> T:
         job = Job(task, self.columns, self._shares)
         root = self._origin or self
         handles = self.layout().pieces

@@ -22,6 +22,7 @@ from bagwise.stats.fingerprints import id_hashes
 
 __all__ = [
     "Job",
+    "Kept",
     "Runs",
     "Share",
     "Span",
@@ -175,6 +176,25 @@ class Share:
         place = (id_hashes(bags.ids, self.salt) >> np.uint64(11)) * 2.0**-53
         chosen: BoolArray = (place >= self.low) & (place < self.high)
         return chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """Bags as a sum: those of a small share, to be held in memory."""
+
+    parts: tuple[Bags, ...]
+
+    @classmethod
+    def of(cls, bags: Bags) -> "Kept":
+        """The task."""
+        return cls((bags,))
+
+    def __add__(self, other: "Kept") -> "Kept":
+        return Kept(self.parts + other.parts)
+
+    def bags(self) -> Bags:
+        """All of them."""
+        return Bags.concat(self.parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,6 +29,7 @@ from bagwise.errors import InvalidInputError
 from bagwise.scale.pieces import Columns, FilePiece, FolderPiece, Piece, chosen_columns, files_of, pieces_of
 from bagwise.scale.spans import (
     Job,
+    Kept,
     Share,
     Span,
     id_runs,
@@ -41,6 +42,9 @@ from bagwise.stats.fingerprints import id_hashes
 from bagwise.stats.parallel import n_threads
 
 __all__ = ["BagScan", "Layout", "Progress", "layout_of", "scan_bags", "total_columns"]
+
+#: Numbers of the largest share that is kept in memory: 64 MiB.
+KEPT_NUMBERS = 1 << 23
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -146,6 +150,7 @@ class BagScan:
         self._shares = shares
         self._origin = origin  # parts of a split share the layout and the count of passes of the whole
         self._layout: Layout | None = None
+        self._kept: Bags | None = None
         self._n_passes = 0
 
     # ------------------------------------------------------------------ a source of bags
@@ -173,6 +178,18 @@ class BagScan:
 
     def reduce(self, task: Callable[[Bags], T]) -> T:
         """The sum of ``task(part)`` over parts that hold each bag once: one pass over the files."""
+        if self._is_small():
+            if self._kept is None:
+                self._kept = self._sum(Kept.of).bags()
+            return task(self._kept)
+        return self._sum(task)
+
+    def _is_small(self) -> bool:
+        """Whether this is a share that memory can hold: it is then read once, with one pass, and kept."""
+        share = float(np.prod([share.high - share.low for share in self._shares]))
+        return bool(self._shares) and (self.n_rows or np.inf) * share * self.n_features <= KEPT_NUMBERS
+
+    def _sum(self, task: Callable[[Bags], T]) -> T:
         job = Job(task, self.columns, self._shares)
         pieces = self.layout().pieces
         threads = self._threads or n_threads(1 << 30)
