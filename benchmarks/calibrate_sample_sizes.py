@@ -209,7 +209,7 @@ def theorem_3() -> Iterable[Cell]:
                     wrong = (found != (g[0] > l)).mean()
                     return float(min(wrong, 1 - wrong) if 2 * k == q else wrong)
 
-                for eps in (0.1, 0.2):
+                for eps in (0.1, 0.2, 0.4):
                     if eps >= min(ndtr(l), ndtr(-l)):
                         continue
                     delta = 0.2

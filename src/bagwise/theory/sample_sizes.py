@@ -55,10 +55,10 @@ __all__ = [
 # Calibrated by benchmarks/calibrate_sample_sizes.py, rounded up.
 MEAN_COVS_CONSTANT = 23.0
 MEAN_DIRECTION_CONSTANT = 0.65
-DIRECTION_CONSTANT = 1.0
+DIRECTION_CONSTANT = 0.53
 THEOREM_1_CONSTANT = 0.07
-THEOREM_2_CONSTANT = 0.0035
-THEOREM_3_CONSTANT = 1.0
+THEOREM_2_CONSTANT = 0.0033
+THEOREM_3_CONSTANT = 8.4e-7
 
 # Follows from C_0: the lemmas of the unique solution apply Theorem D.1 with a gap of 4 q c0 eps >= 8 q eps.
 _SELECTION_CONSTANT = BAG_ERROR_CONSTANT / 64
