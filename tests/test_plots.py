@@ -41,10 +41,12 @@ def model(bags: bw.Bags) -> Any:
     return bw.BagLogisticRegression(C=1.0).fit(bags)
 
 
-@pytest.mark.parametrize("name", ["bag_residuals", "coefficients", "projection"])
+@pytest.mark.parametrize("name", ["bag_residuals", "coefficients", "projection", "roc"])
 def test_a_display_draws_on_the_axes_it_is_given_and_again_on_others(name: str, model: Any, bags: bw.Bags) -> None:
     _, (one, two) = plt.subplots(1, 2)
     options = {"n_resamples": 3} if name == "coefficients" else {}
+    if name == "roc":
+        bags = ORACLE.sample(300, np.random.default_rng(9))  # held out, as its curve is a claim
     display = getattr(plots, name)(model, bags, ax=one, **options)
     assert display.ax_ is one and display.figure_ is one.figure and one.get_title()
     assert display.plot(two) is display and display.ax_ is two
@@ -121,6 +123,17 @@ def test_projection_groups_bags_by_their_proportions(bags: bw.Bags) -> None:
     assert len(plots.projection(ORACLE.ltf, bags, groups=10).scores) == len(np.unique(bags.proportions))
     alike = bags[bags.counts == 2]
     assert plots.projection(ORACLE.ltf, alike).labels == [f"0.4 ({alike.n_bags} bags)"]
+
+
+def test_the_roc_of_totals_is_the_assessed_one_and_near_that_of_labels(bags: bw.Bags) -> None:
+    from sklearn.metrics import roc_auc_score
+
+    blurred = bw.LTF([1.0, -1.0, 1.0], 0.4)
+    heldout, labels = ORACLE.sample_labelled(600, np.random.default_rng(5))
+    display = plots.roc(blurred, heldout)
+    assert display.auc == bw.assess(blurred, heldout).roc_auc
+    assert display.auc.low <= roc_auc_score(labels, blurred.scores(heldout.X)) <= display.auc.high
+    assert (np.diff(display.tpr) >= 0).all() and display.fpr[0] == 0 and display.tpr[-1] == 1
 
 
 def test_pipelines_and_other_libraries_are_drawn_too(bags: bw.Bags) -> None:

@@ -16,15 +16,18 @@ import numpy as np
 from bagwise.arrays import AnyArray, FloatArray
 from bagwise.bags import Bags
 from bagwise.claims.answers import answers
+from bagwise.claims.assessment import assess
 from bagwise.errors import InvalidInputError, MissingExtraError
 
 __all__ = [
     "BagResidualsDisplay",
     "CoefficientsDisplay",
     "ProjectionDisplay",
+    "RocDisplay",
     "bag_residuals",
     "coefficients",
     "projection",
+    "roc",
 ]
 
 
@@ -320,6 +323,70 @@ def _alike(proportions: FloatArray, groups: int) -> AnyArray:
     return np.unique(number, return_inverse=True)[1]
 
 
+# ---------------------------------------------------------------------- ROC
+
+
+@dataclass
+class RocDisplay:
+    """ROC curve that the totals of held-out bags give, with pointwise intervals; no label is needed.
+
+    Attributes
+    ----------
+    fpr, tpr : arrays
+    low, high : arrays
+        Interval of tpr at each point.
+    auc : Figure
+        Area under the curve, with its interval.
+    confidence : float
+    name : str
+    """
+
+    fpr: FloatArray
+    tpr: FloatArray
+    low: FloatArray
+    high: FloatArray
+    auc: Any
+    confidence: float
+    name: str
+    ax_: Any = field(default=None, init=False, repr=False)
+    figure_: Any = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, bags: Bags, *, confidence: float = 0.95, ax: Any = None, **kwargs: Any
+    ) -> "RocDisplay":
+        """Assess by `bagwise.assess` and draw.
+
+        Parameters
+        ----------
+        model : fitted classifier with scores, bagwise's or any other
+        bags : Bags
+            Held out; of the bags of the fit the curve is too good.
+        confidence : float in (0, 1)
+        ax : matplotlib axes, optional
+        **kwargs : passed to ``Axes.plot``
+        """
+        _require_bags(bags)
+        figures = assess(model, bags, confidence)
+        roc = figures.roc
+        shown = cls(roc.fpr, roc.tpr, roc.tpr_low, roc.tpr_high, figures.roc_auc, confidence, _name(model))
+        return shown.plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> "RocDisplay":
+        """Draw on the axes, by default new ones; further arguments go to ``Axes.plot``."""
+        self.ax_, self.figure_ = _axes(ax)
+        label = f"area {self.auc.estimate:.3f} ({self.auc.low:.3f} to {self.auc.high:.3f})"
+        (line,) = self.ax_.plot(self.fpr, self.tpr, **({"marker": ".", "label": label} | kwargs))
+        self.ax_.fill_between(self.fpr, self.low, self.high, color=line.get_color(), alpha=0.2, linewidth=0)
+        self.ax_.plot([0, 1], [0, 1], color="0.4", linewidth=1, linestyle="--")
+        self.ax_.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
+        self.ax_.legend(loc="lower right", frameon=False)
+        self.ax_.set_title(f"{self.name}: from totals alone, {100 * self.confidence:g} % intervals")
+        self.ax_.set_xlabel("False positive rate")
+        self.ax_.set_ylabel("True positive rate")
+        return self
+
+
 # ---------------------------------------------------------------------- in one word
 
 
@@ -368,6 +435,21 @@ def projection(model: Any, bags: Bags, **kwargs: Any) -> ProjectionDisplay:
     ['0 to 0.5 (127 bags)', '0.75 to 1 (73 bags)']
     """
     return ProjectionDisplay.from_estimator(model, bags, **kwargs)
+
+
+def roc(model: Any, bags: Bags, **kwargs: Any) -> RocDisplay:
+    """`RocDisplay.from_estimator`: the ROC curve that totals give.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("agg")
+    >>> import numpy as np, bagwise as bw
+    >>> oracle = bw.BagOracle(bw.LTF([1.0, 2.0]), np.zeros(2), np.eye(2), size=4, count=[0.1, 0.2, 0.4, 0.2, 0.1])
+    >>> train, heldout = (oracle.sample(200, np.random.default_rng(seed)) for seed in (0, 1))
+    >>> bool(bw.plots.roc(bw.SpectralLTF().fit(train), heldout).auc.estimate > 0.9)
+    True
+    """
+    return RocDisplay.from_estimator(model, bags, **kwargs)
 
 
 # ---------------------------------------------------------------------- axes
