@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from bagwise.persist import load as load
     from bagwise.persist import save as save
     from bagwise.planner import plan as plan
+    from bagwise.releases import CountNoise as CountNoise
     from bagwise.scale.streaming import scan_bags as scan_bags
     from bagwise.stats.moments import BagMoments as BagMoments
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Bags": "bags",
     "bag_target": "bags",
+    "CountNoise": "releases",
     "LTF": "ltf",
     "BagOracle": "data.oracles",
     "read_bags": "data.io",

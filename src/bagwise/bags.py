@@ -16,8 +16,9 @@ import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray, as_array, as_matrix, first_non_number
 from bagwise.errors import InvalidInputError, listed, one_line
+from bagwise.releases import CountNoise, Release
 
-__all__ = ["BagSource", "Bags", "bag_target", "is_bag_target", "is_dask"]
+__all__ = ["BagSource", "Bags", "bag_target", "is_bag_target", "is_dask", "require_exact"]
 
 T = TypeVar("T")
 
@@ -64,6 +65,8 @@ class Bags:
     ids : array of shape (n_bags,)
         What the caller names the bags.
     feature_names : tuple of str, or None
+    release : Release, or None
+        Totals as they were released with noise (see `CountNoise`); the counts are then the nearest possible ones.
 
     Examples
     --------
@@ -80,6 +83,7 @@ class Bags:
     counts: IntArray
     ids: AnyArray
     feature_names: tuple[str, ...] | None = None
+    release: Release | None = None
 
     # ------------------------------------------------------------------ constructors
 
@@ -91,6 +95,7 @@ class Bags:
         *,
         counts: Any = None,
         proportions: Any = None,
+        noise: CountNoise | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> "Bags":
         """Bags from one id per row; rows of a bag may lie anywhere.
@@ -101,6 +106,8 @@ class Bags:
         ids : one hashable per row
         counts, proportions : mapping from id to value, or one value per distinct id in sorted order
             Exactly one of the two. A proportion must be a multiple of 1 / size.
+        noise : CountNoise, optional
+            Noise in the counts as they were released; they may then be any real numbers.
         feature_names : names of the columns of X, optional
 
         Examples
@@ -113,8 +120,8 @@ class Bags:
         X = as_matrix(X, column_names=names)
         group = _group(_id_array(ids, len(X)))
         values = _values_by_bag(group.ids, counts, proportions)
-        totals = _totals(values, group.sizes, group.ids, are_proportions=counts is None)
-        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names)
+        totals, release = _stated(values, group.sizes, group.ids, noise, are_proportions=counts is None)
+        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names, release)
 
     @classmethod
     def from_sizes(
@@ -125,6 +132,7 @@ class Bags:
         *,
         proportions: Any = None,
         ids: Any = None,
+        noise: CountNoise | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> "Bags":
         """Bags from rows that are already grouped: the first sizes[0] rows are the first bag, and so on.
@@ -156,8 +164,9 @@ class Bags:
         if (counts is None) == (proportions is None):
             raise InvalidInputError("exactly one of counts= and proportions= must be given: the total of each bag.")
         by_proportion = counts is None
-        totals = _totals(proportions if by_proportion else counts, sizes, labels, are_proportions=by_proportion)
-        return cls(X, sizes, totals, labels, names)
+        values = proportions if by_proportion else counts
+        totals, release = _stated(values, sizes, labels, noise, are_proportions=by_proportion)
+        return cls(X, sizes, totals, labels, names, release)
 
     @classmethod
     def from_frame(
@@ -167,6 +176,7 @@ class Bags:
         count: str | None = None,
         *,
         proportion: str | None = None,
+        noise: CountNoise | None = None,
         features: Sequence[str] | None = None,
     ) -> "Bags":
         """Bags from a pandas, polars or pyarrow table in which each row states its bag and its bag's total.
@@ -176,6 +186,8 @@ class Bags:
         frame : the table
         bag : name of the column with the bag ids
         count, proportion : name of the column with the total, the same in all rows of a bag; exactly one
+        noise : CountNoise, optional
+            Noise in the counts as they were released; they may then be any real numbers.
         features : columns to learn from; by default all numeric ones but the bag, the total and ``label``
 
         Examples
@@ -211,8 +223,8 @@ class Bags:
         X = as_matrix(_matrix(table, names), what="the features", column_names=names)
         group = _group(_id_array(table[bag].to_numpy(), len(X)))
         values = group.constant(table[total].to_numpy(), total)
-        totals = _totals(values, group.sizes, group.ids, are_proportions=proportion is not None)
-        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names)
+        totals, release = _stated(values, group.sizes, group.ids, noise, are_proportions=proportion is not None)
+        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names, release)
 
     @classmethod
     def from_row_proportions(
@@ -246,8 +258,10 @@ class Bags:
                 f"{_shown(group.ids[b])} ({cut.size} bags are cut). "
                 "Split with BagKFold or BagShuffleSplit of bagwise.model_selection."
             )
-        totals = _totals(counts, group.sizes, group.ids, are_proportions=False)
-        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names)
+        totals, release = _totals(counts, group.sizes, group.ids, are_proportions=False), None
+        if "released" in (y.dtype.names or ()):
+            release = Release(*(group.constant(y[name], name) for name in ("released", "law", "scale")))
+        return cls(X if group.order is None else X[group.order], group.sizes, totals, group.ids, names, release)
 
     @classmethod
     def concat(cls, parts: Iterable["Bags"]) -> "Bags":
@@ -280,6 +294,7 @@ class Bags:
             np.concatenate([part.counts for part in parts]),
             ids,
             first.feature_names,
+            _joined([(part.release, part.counts) for part in parts]),
         )
 
     # ------------------------------------------------------------------ views
@@ -350,7 +365,10 @@ class Bags:
             sizes = self.sizes[chosen]
             ends = np.cumsum(sizes)
             rows = np.repeat(self.starts[chosen] - (ends - sizes), sizes) + np.arange(sizes.sum())
-        return Bags(self.X[rows], self.sizes[chosen], self.counts[chosen], self.ids[chosen], self.feature_names)
+        release = None if self.release is None else self.release[chosen]
+        return Bags(
+            self.X[rows], self.sizes[chosen], self.counts[chosen], self.ids[chosen], self.feature_names, release
+        )
 
     def _indices(self, key: Any) -> IntArray:
         """Bag numbers selected by an integer, a mask or an array of integers."""
@@ -378,7 +396,7 @@ class Bags:
 
     def target(self) -> AnyArray:
         """The bag target of the rows: one record (bag, size, count) per row."""
-        return _target(self.ids, self.sizes, self.counts)[self.row_bags()]
+        return _target(self.ids, self.sizes, self.counts, self.release)[self.row_bags()]
 
     def as_rows(self) -> tuple[FloatArray, AnyArray]:
         """Rows and their bag target, as scikit-learn's splitters, pipelines and searches take them.
@@ -413,7 +431,7 @@ class Bags:
 # ---------------------------------------------------------------------- the bag target
 
 
-def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None) -> AnyArray:
+def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None, noise: CountNoise | None = None) -> AnyArray:
     """The ``y`` that carries bags through scikit-learn: one record (bag, size, count) per row.
 
     It is sliced with the rows, so Pipeline, GridSearchCV and cross_validate hand it to ``fit`` and ``score`` alike. As
@@ -425,6 +443,8 @@ def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None) -> AnyA
     ids : one hashable per row
     counts, proportions : mapping from id to value, or one value per distinct id in sorted order
         Exactly one of the two.
+    noise : CountNoise, optional
+        Noise in the counts as they were released; they may then be any real numbers.
 
     Examples
     --------
@@ -436,8 +456,17 @@ def bag_target(ids: Any, *, counts: Any = None, proportions: Any = None) -> AnyA
     array = _id_array(ids, None)
     group = _group(array)
     values = _values_by_bag(group.ids, counts, proportions)
-    totals = _totals(values, group.sizes, group.ids, are_proportions=counts is None)
-    return _target(group.ids, group.sizes, totals)[group.codes()]
+    totals, release = _stated(values, group.sizes, group.ids, noise, are_proportions=counts is None)
+    return _target(group.ids, group.sizes, totals, release)[group.codes()]
+
+
+def require_exact(bags: Bags, what: str) -> None:
+    """Refuse bags whose totals were released with noise, for what compares exact counts."""
+    if bags.release is not None:
+        raise InvalidInputError(
+            f"{what} needs exact totals; these were released with noise. Judge by the likelihood (score of "
+            "BagLogisticRegression), or by bags with exact totals."
+        )
 
 
 def is_bag_target(y: Any) -> bool:
@@ -451,10 +480,15 @@ def is_dask(value: Any) -> bool:
     return type(value).__module__.split(".")[0] in ("dask", "dask_expr")
 
 
-def _target(ids: AnyArray, sizes: IntArray, counts: IntArray) -> AnyArray:
-    """One record per bag."""
-    records = np.empty(len(ids), dtype=[("bag", ids.dtype), ("size", np.int64), ("count", np.int64)])
+def _target(ids: AnyArray, sizes: IntArray, counts: IntArray, release: Release | None) -> AnyArray:
+    """One record per bag; what was released with noise stands in three fields more."""
+    fields: list[tuple[str, Any]] = [("bag", ids.dtype), ("size", np.int64), ("count", np.int64)]
+    if release is not None:
+        fields += [("released", np.float64), ("law", np.int64), ("scale", np.float64)]
+    records = np.empty(len(ids), dtype=fields)
     records["bag"], records["size"], records["count"] = ids, sizes, counts
+    if release is not None:
+        records["released"], records["law"], records["scale"] = release.values, release.laws, release.scales
     return records
 
 
@@ -650,6 +684,32 @@ def _from_mapping(ids: AnyArray, values: Mapping[Any, Any], what: str) -> AnyArr
             "such entries). Remove them."
         )
     return as_array([values[i] for i in wanted], what)
+
+
+def _stated(
+    values: Any, sizes: IntArray, ids: AnyArray, noise: CountNoise | None, *, are_proportions: bool
+) -> tuple[IntArray, Release | None]:
+    """Counts as stated; or, with noise in them, the nearest possible counts and what was released."""
+    if noise is None:
+        return _totals(values, sizes, ids, are_proportions=are_proportions), None
+    if are_proportions:
+        raise InvalidInputError("noise= goes with counts=; got proportions. Multiply them by the sizes of the bags.")
+    released = np.atleast_1d(_numbers(values, "counts"))
+    if released.shape != sizes.shape:
+        raise InvalidInputError(f"counts must be one per bag; got shape {released.shape} for {len(sizes)} bags.")
+    if (bad := np.flatnonzero(~np.isfinite(released))).size:
+        b = bad[0]
+        raise InvalidInputError(f"released counts must be finite; got {released[b]} in bag {_shown(ids[b])}.")
+    nearest: IntArray = np.clip(np.rint(released), 0, sizes).astype(np.int64)
+    return nearest, Release.of(released, noise)
+
+
+def _joined(parts: list[tuple[Release | None, IntArray]]) -> Release | None:
+    """The releases of all parts, exact counts among them; None if all are exact."""
+    if all(release is None for release, _ in parts):
+        return None
+    all_of = [Release.exact(counts) if release is None else release for release, counts in parts]
+    return Release(*(np.concatenate([getattr(one, name) for one in all_of]) for name in ("values", "laws", "scales")))
 
 
 def _totals(values: Any, sizes: IntArray, ids: AnyArray, *, are_proportions: bool) -> IntArray:

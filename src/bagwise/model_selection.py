@@ -177,7 +177,7 @@ def _neg_proportion_error(model: Any, bags: Bags) -> float:
 
 def _bag_log_likelihood(model: Any, bags: Bags) -> float:
     """Mean log-probability of a row's share in its bag's count."""
-    from bagwise.stats.poisson_binomial import count_posterior, log_odds
+    from bagwise.stats.poisson_binomial import bag_posterior, log_odds
 
     claimed = answers(model, bags).probabilities
     if claimed is None:
@@ -185,7 +185,7 @@ def _bag_log_likelihood(model: Any, bags: Bags) -> float:
             f"the bag log-likelihood needs predict_proba; {type(model).__name__} has none. Score with 'neg_bag_error'."
         )
     odds = log_odds(np.clip(claimed, 1e-15, 1 - 1e-15))
-    return float(count_posterior(odds, bags.starts, bags.counts).loglik.sum()) / bags.n_rows
+    return float(bag_posterior(odds, bags).loglik.sum()) / bags.n_rows
 
 
 def _assessed_accuracy(model: Any, bags: Bags) -> float:

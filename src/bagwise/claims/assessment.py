@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from bagwise.arrays import BoolArray, FloatArray, IntArray
-from bagwise.bags import Bags
+from bagwise.bags import Bags, require_exact
 from bagwise.claims.answers import Answers, answers, bags_used_in_fit
 from bagwise.claims.figures import FIGURES, Figure, FigureFunction, Masses, RocCurve, roc_point, to_plain
 from bagwise.claims.probability_model import Order, ProbabilityFit, SmoothFigure, fit_probabilities
@@ -523,6 +523,7 @@ def assess(
     (True, True)
     """
     _check(confidence, method, shape, interval, n_bins, prevalence, bags)
+    require_exact(bags, "assess")
     used = bags_used_in_fit(model, bags)
     if used is not None and used.any():
         warnings.warn(

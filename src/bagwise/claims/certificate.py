@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
-from bagwise.bags import Bags
+from bagwise.bags import Bags, require_exact
 from bagwise.claims.answers import answers, bags_used_in_fit
 from bagwise.errors import InvalidInputError
 
@@ -158,6 +158,7 @@ def certify(
             raise InvalidInputError(f'prevalence must be None, a number in [0, 1] or "bags"; got {prevalence!r}.')
     elif prevalence is not None and not 0 <= float(prevalence) <= 1:
         raise InvalidInputError(f'prevalence must be None, a number in [0, 1] or "bags"; got {prevalence}.')
+    require_exact(bags, "certify")
     used = bags_used_in_fit(model, bags)
     if used is not None and used.any():
         raise InvalidInputError(

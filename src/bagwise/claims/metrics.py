@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
-from bagwise.bags import Bags
+from bagwise.bags import Bags, require_exact
 from bagwise.data.oracles import BagOracle
 from bagwise.errors import InvalidInputError
 from bagwise.ltf import LTF, error_rates
@@ -74,6 +74,7 @@ def bag_error(model: Classifier, bags: Bags) -> float:
     >>> bw.bag_error(bw.LTF([1.0]), bags)
     0.5
     """
+    require_exact(bags, "bag_error")
     return float(np.mean(predicted_counts(model, bags) != bags.counts))
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from bagwise.arrays import AnyArray, FloatArray, as_matrix
-from bagwise.bags import Bags, feature_columns
+from bagwise.bags import Bags, feature_columns, require_exact
 from bagwise.errors import InvalidInputError, MissingExtraError
 
 __all__ = [
@@ -135,6 +135,7 @@ def write_bags(
     >>> bw.read_bags(file)
     Bags(1 bag, 2 rows, 1 feature; size 2, 50.0 % positive)
     """
+    require_exact(bags, "a file of bags")
     write_table(bags_table(bags, bag=bag, count=count, labels=labels), path)
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
 from bagwise.bags import Bags, BagSource, is_bag_target, is_dask
-from bagwise.errors import BagwiseWarning, IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
+from bagwise.errors import BagwiseWarning, FitWarning, IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import KeptFingerprints, kept_fingerprints
 
@@ -50,6 +50,7 @@ class BagDoor(ClassifierMixin, BaseEstimator):
     ambiguous_: bool
     bag_fingerprints_: IntArray
 
+    _reads_releases = False  # whether totals released with noise are taken for what they are
     _learns_from_sums = False  # whether _learn asks its bags only for sums over them
 
     def fit(self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None) -> Self:
@@ -73,6 +74,13 @@ class BagDoor(ClassifierMixin, BaseEstimator):
         """
         learnt = self._check_source(X, y, bags, client)
         if isinstance(learnt, Bags):
+            if learnt.release is not None and not self._reads_releases:
+                warnings.warn(
+                    f"{type(self).__name__} takes totals for exact; these were released with noise and are rounded to "
+                    "0..size. BagLogisticRegression and BagClassifier sum over the true counts.",
+                    FitWarning,
+                    stacklevel=2,
+                )
             self._learn(learnt)
             self.bag_fingerprints_ = kept_fingerprints(learnt)
             return self

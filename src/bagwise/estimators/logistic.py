@@ -19,7 +19,7 @@ from bagwise.learn.starts import Search, trap_bound
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import kept_fingerprints
 from bagwise.stats.moments import BagMoments
-from bagwise.stats.poisson_binomial import count_posterior
+from bagwise.stats.poisson_binomial import bag_posterior
 
 __all__ = ["BagLogisticRegression", "BagResiduals"]
 
@@ -137,6 +137,7 @@ class BagLogisticRegression(BagEstimator):
     # ------------------------------------------------------------------ fit
 
     _learns_from_sums = True
+    _reads_releases = True
 
     def fit(self, X: Any, y: Any = None, *, bags: Any = None, client: Any = None, sample_weight: Any = None) -> Self:
         """Learn from bags, labelled rows, or both.
@@ -352,7 +353,7 @@ class BagLogisticRegression(BagEstimator):
         reported, denied = low + (high - low) * up, 1 - high + (high - low) * down
         with np.errstate(divide="ignore"):
             eta = z if (low, high) == (0.0, 1.0) else np.log(reported) - np.log(denied)
-        share = count_posterior(eta, bags.starts, bags.counts).labels
+        share = bag_posterior(eta, bags).labels
         if (low, high) == (0.0, 1.0):
             return share
         posterior: FloatArray = share * high * up / reported + (1 - share) * (1 - high) * up / denied
@@ -374,7 +375,7 @@ class BagLogisticRegression(BagEstimator):
         residual = np.divide(off, spread, out=np.zeros(bags.n_bags), where=spread > 0)
         with np.errstate(divide="ignore"):
             eta = self.decision_function(bags) if tuple(self.levels_) == (0.0, 1.0) else np.log(P[:, 1] / P[:, 0])
-        loglik = count_posterior(eta, bags.starts, bags.counts).loglik
+        loglik = bag_posterior(eta, bags).loglik
         return BagResiduals(bags.ids, expected, spread, residual, loglik)
 
     def _bag_score(self, bags: Bags) -> float:

@@ -15,7 +15,7 @@ from bagwise.errors import FitWarning, InvalidInputError, NotIdentifiableError
 from bagwise.estimators.base import BagDoor, generator, require_positive
 from bagwise.estimators.logistic import BagLogisticRegression
 from bagwise.learn.crossfit import CrossFit, Predict, bag_folds, calibration, cross_fit
-from bagwise.stats.poisson_binomial import count_posterior
+from bagwise.stats.poisson_binomial import bag_posterior
 
 __all__ = ["BagClassifier"]
 
@@ -88,6 +88,8 @@ class BagClassifier(BagDoor):
         self.max_rounds = max_rounds
         self.damping = damping
         self.random_state = random_state
+
+    _reads_releases = True
 
     def _learn(self, bags: Bags) -> None:
         require_positive(self, "cv", "max_rounds")
@@ -188,7 +190,7 @@ class BagClassifier(BagDoor):
 
     def _bag_score(self, bags: Bags) -> float:
         """Log-likelihood of the bags' counts, per row."""
-        found = count_posterior(self.decision_function(bags), bags.starts, bags.counts)
+        found = bag_posterior(self.decision_function(bags), bags)
         return float(found.loglik.sum()) / bags.n_rows
 
 

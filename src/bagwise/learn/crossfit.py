@@ -20,7 +20,7 @@ from scipy.special import expit
 
 from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags
-from bagwise.stats.poisson_binomial import count_posterior
+from bagwise.stats.poisson_binomial import bag_posterior
 
 __all__ = ["Calibration", "CrossFit", "Learn", "bag_folds", "calibration", "cross_fit", "out_of_fold"]
 
@@ -67,7 +67,7 @@ def cross_fit(
     the classifier once per fold. ``damping`` is the weight of the last round's log-odds in the next E-step.
     """
     rows = folds[bags.row_bags()]
-    log_odds, found = start, count_posterior(start, bags.starts, bags.counts)
+    log_odds, found = start, bag_posterior(start, bags)
     history = [float(found.loglik.sum()) / bags.n_rows]
     best: tuple[FloatArray, Calibration] | None = None
     at = 0
@@ -76,11 +76,11 @@ def cross_fit(
         raw = out_of_fold(learn, bags.X, targets, rows)
         calibrated = calibration(raw, bags)
         new = calibrated(raw)
-        history.append(float(count_posterior(new, bags.starts, bags.counts).loglik.sum()) / bags.n_rows)
+        history.append(float(bag_posterior(new, bags).loglik.sum()) / bags.n_rows)
         if best is None or history[-1] > history[at]:
             best, at = (targets, calibrated), number
         log_odds = damping * log_odds + (1 - damping) * new
-        found = count_posterior(log_odds, bags.starts, bags.counts)
+        found = bag_posterior(log_odds, bags)
         if number - at >= _PATIENCE or np.abs(found.labels - targets).max() < 1e-3:
             return CrossFit(*best, tuple(history), at, True)
     assert best is not None  # max_rounds is at least 1
@@ -105,7 +105,7 @@ def calibration(log_odds: FloatArray, bags: Bags) -> Calibration:
 
     def value(at: FloatArray) -> tuple[float, FloatArray]:
         eta = at[0] * z + at[1]
-        found = count_posterior(eta, bags.starts, bags.counts)
+        found = bag_posterior(eta, bags)
         pull = found.labels - expit(eta)
         return -float(found.loglik.sum()), np.array([-float(pull @ z), -float(pull.sum())])
 

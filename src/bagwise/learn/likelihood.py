@@ -21,6 +21,7 @@ from scipy.special import expit, logit
 
 from bagwise.arrays import FloatArray
 from bagwise.bags import Bags, BagSource
+from bagwise.learn.released import released_sums
 from bagwise.stats.moments import Moments
 from bagwise.stats.parallel import bag_parts, in_threads, n_threads
 
@@ -94,6 +95,8 @@ class LikelihoodTask:
 
     def weighted(self, bags: Bags, weights: FloatArray) -> LikelihoodSums:
         """The sums with bag b counted weights_b times."""
+        if bags.release is not None:
+            return self._released(bags, weights)
         from bagwise.stats.kernels_counts import bag_curvature, bag_sums
 
         model, d = self.model, bags.n_features
@@ -129,6 +132,27 @@ class LikelihoodTask:
         for part in found[1:]:
             total = total + part
         return total
+
+    def _released(self, bags: Bags, weights: FloatArray) -> LikelihoodSums:
+        """The sums for bags whose totals were released with noise; curvature by the squares of their gradients."""
+        assert bags.release is not None
+        model = self.model
+        levels = (model.intercept + float(model.coef @ self.centre), model.low, model.high)
+        terms, scores = released_sums(bags, weights, self.centre, model.coef, *levels)
+        loglik, mean, var, fourth = terms.T
+        nothing = np.zeros((0, 0))
+        squares = scores.T @ (scores / np.maximum(weights, 1e-300)[:, None]) if self.curvature else nothing
+        return LikelihoodSums(
+            float(weights @ loglik),
+            scores.sum(axis=0),
+            -squares,
+            scores.T @ scores if self.scores else nothing,
+            float(weights @ bags.sizes),
+            float(weights @ mean),
+            float(weights @ var),
+            float(weights @ ((bags.release.values - mean) ** 2 - var)),
+            float(weights**2 @ (2 * var**2 + fourth)),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

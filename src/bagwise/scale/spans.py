@@ -156,7 +156,7 @@ def _refuse_two_totals(totals: AnyArray, wanted: AnyArray, ids: AnyArray, sizes:
 
 def bags_of(runs: Runs, columns: Columns) -> Bags:
     """Whole bags from runs that have ended."""
-    totals = {"proportions" if columns.is_proportion else "counts": runs.totals}
+    totals: dict[str, Any] = {"proportions" if columns.is_proportion else "counts": runs.totals}
     return Bags.from_sizes(runs.X, runs.sizes, ids=runs.ids, feature_names=columns.features, **totals)
 
 
@@ -253,7 +253,7 @@ def _of_whole(piece: Piece, job: Job[T]) -> T | None:
     if not batches:
         return None
     table = arrow_module("pyarrow").Table.from_batches(batches)
-    total = {"proportion" if columns.is_proportion else "count": columns.total}
+    total: dict[str, Any] = {"proportion" if columns.is_proportion else "count": columns.total}
     return job.of_bags(Bags.from_frame(table, columns.bag, features=columns.features, **total))
 
 

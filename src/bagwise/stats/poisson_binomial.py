@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bagwise.arrays import FloatArray, IntArray
+from bagwise.bags import Bags
 from bagwise.stats.parallel import bag_parts, in_threads, n_threads
 
-__all__ = ["CountPosterior", "count_posterior", "log_odds"]
+__all__ = ["CountPosterior", "bag_posterior", "count_posterior", "log_odds"]
 
 _PART_ROWS = 1 << 16
 
@@ -59,6 +60,34 @@ def count_posterior(log_odds: FloatArray, starts: IntArray, counts: IntArray) ->
         count_terms(eta[first:stop], starts[part.start : part.stop + 1], counts[part], loglik[part], labels[first:stop])
 
     in_threads(task, bag_parts(np.diff(starts), _PART_ROWS), n_threads(20 * len(eta)))
+    return CountPosterior(loglik, labels)
+
+
+def bag_posterior(log_odds: FloatArray, bags: Bags) -> CountPosterior:
+    """`count_posterior` of bags, or, where their totals were released with noise, the same summed over true counts.
+
+    >>> from bagwise.releases import CountNoise
+    >>> bags = Bags.from_sizes([[0.0], [1.0]], [2], [1.5], noise=CountNoise("laplace", 1e6))  # noise drowns the total
+    >>> bag_posterior(np.log([1 / 3, 3.0]), bags).labels.round(4)
+    array([0.25, 0.75])
+    """
+    if bags.release is None:
+        return count_posterior(log_odds, bags.starts, bags.counts)
+    from bagwise.stats.kernels_released import released_terms
+
+    eta = np.ascontiguousarray(log_odds, dtype=np.float64)
+    starts, release = bags.starts, bags.release
+    loglik, labels = np.empty(bags.n_bags), np.empty(len(eta))
+
+    def task(part: slice) -> None:
+        first, stop = starts[part.start], starts[part.stop]
+        some = release[part]
+        released_terms(
+            eta[first:stop], starts[part.start : part.stop + 1], some.values, some.laws, some.scales,
+            loglik[part], labels[first:stop],
+        )  # fmt: skip
+
+    in_threads(task, bag_parts(bags.sizes, _PART_ROWS), n_threads(20 * len(eta)))
     return CountPosterior(loglik, labels)
 
 
