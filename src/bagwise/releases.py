@@ -2,7 +2,7 @@
 
 Owns the noise of private totals. A released total is a real number, negative or above the size as it may be; the true
 count stays unknown, and whoever can sums over it. Refuses noise of unknown scale: a release states it.
-docs/decisions/012-private-totals.md says how it travels.
+docs/decisions/003-private-totals.md says how it travels.
 """
 
 from dataclasses import dataclass
