@@ -50,7 +50,8 @@ def tolerance(learner: Row) -> float:
 
 
 def test_every_exported_learner_has_a_row() -> None:
-    exported = {name for name, home in bw._HOME.items() if home.startswith("estimators.")}
+    # BagClassifier makes a learner of another library's classifier, linear or not: test_meta.py.
+    exported = {name for name, home in bw._HOME.items() if home.startswith("estimators.")} - {"BagClassifier"}
     assert exported == {type(learner.model).__name__ for learner in LEARNERS.values()}
 
 

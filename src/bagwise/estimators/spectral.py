@@ -23,6 +23,9 @@ class SpectralLTF(BagEstimator):
     without intercept [BSR23]. Bags of several sizes and counts are learnt from together, pairs and means weighed by
     their noise.
 
+    Of features scaled to unit variance, directions with less than 1e-11 of the largest variance (constant and collinear
+    columns, fewer rows than features) are left out as by the pseudo-inverse, and a warning says how many are left.
+
     Parameters
     ----------
     fit_intercept : bool
