@@ -31,6 +31,8 @@ _SLOPE = 3.0
 # the number of random starts that then come along (docs/decisions/002-likelihood-search.md).
 _DOUBTFUL, _FEW = 0.55, 4
 _WEAK, _MANY = 0.6, 24
+# In large data further starts cost many fits with labels: there only where one start would be luck.
+_LARGE, _DOUBTFUL_IN_LARGE = 1 << 22, 0.8
 # How many of them are followed to the end, and after that from C to C.
 _FINALISTS, _FOLLOWED = 8, 3
 _SHORT = 8
@@ -81,7 +83,9 @@ class Search:
     def weak(self) -> bool:
         """Whether one start may lead astray, there being too little in the bags; labels in hand are a concave case."""
         concave = self.moments.n_pairs <= 0 and not self.free_levels
-        return not concave and not combined_direction(self.moments).sine <= _DOUBTFUL
+        large = self.moments.n_rows * self.moments.n_features > _LARGE
+        doubtful = _DOUBTFUL_IN_LARGE if large else _DOUBTFUL
+        return not concave and not combined_direction(self.moments).sine <= doubtful
 
     @property
     def small(self) -> bool:
@@ -92,8 +96,8 @@ class Search:
         """The best fit at each C, from starts of their own: up from the first C, then down from it."""
         Cs = sorted(Cs)
         direction = combined_direction(self.moments)
-        starts = self._starts(direction.normal, direction.sine, rng)
         weak = self.weak
+        starts = self._starts(direction.normal, direction.sine, rng, weak)
         safe = _ABOVE_TRAP * trap_bound(self.moments, self.unit)
         if weak and not self.free_levels:
             first = min(safe or 1.0, Cs[-1])
@@ -120,7 +124,7 @@ class Search:
             fits[C] = followed[0]
         return Path({C: fits[C] for C in Cs}, len(starts), evaluations)
 
-    def _starts(self, normal: FloatArray, sine: float, rng: np.random.Generator) -> list[CountModel]:
+    def _starts(self, normal: FloatArray, sine: float, rng: np.random.Generator, weak: bool) -> list[CountModel]:
         """Both signs of the spectral direction, of the class means where these disagree, and random directions."""
         moments = self.moments
         normals = [normal]
@@ -131,7 +135,7 @@ class Search:
                     normals.append(means)
             except NotIdentifiableError:
                 pass
-        n_random = 0 if sine <= _DOUBTFUL else _FEW if sine <= _WEAK else _MANY
+        n_random = 0 if not weak else _FEW if sine <= _WEAK else _MANY
         if n_random:
             W = whitener(moments.cov_bag)
             known = np.linalg.lstsq(W.matrix, normal, rcond=None)[0]

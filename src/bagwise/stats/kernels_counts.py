@@ -28,6 +28,8 @@ _ENOUGH = 1e-10
 _LOG_ENOUGH = math.log(_ENOUGH)
 # log of the largest share of the probability that a dropped tail or node may carry.
 _DROPPED = 41.0
+# The same for a Hessian, of which eight digits are plenty, as each node costs a square.
+_DROPPED_OF_HESSIAN = 18.0
 # With at most this many states the dynamic programme costs less than the contour sum
 # (benchmarks/likelihood_kernel.py).
 _MAX_STATES = 28
@@ -37,7 +39,7 @@ _TABLE = 1 << 16
 _NODES = 64
 
 # A row or node of less weight than this adds nothing to a Hessian that is used to steer and to state errors.
-_WEIGHTLESS = 1e-12
+_WEIGHTLESS = 1e-10
 # Rows of the buffer that one matrix product takes.
 _BUFFER = 128
 
@@ -613,12 +615,12 @@ def bag_curvature(
         if left < 0 or left > n:
             left = min(max(left, 0), n)
         gap = abs(near_mean - left)
-        reach = _DROPPED / 3.0
-        reach += math.sqrt(reach * reach + 2.0 * _DROPPED * near_var) + gap + 2.0
+        reach = _DROPPED_OF_HESSIAN / 3.0
+        reach += math.sqrt(reach * reach + 2.0 * _DROPPED_OF_HESSIAN * near_var) + gap + 2.0
         nodes = min(int(reach) + 1, max(left, n - left) + 2)
         nodes += 1 - nodes % 2
         used = (nodes + 1) // 2
-        edge = _DROPPED / (2.0 * near_var)
+        edge = _DROPPED_OF_HESSIAN / (2.0 * near_var)
         if edge < 1.0:
             used = min(used, int(math.asin(math.sqrt(edge)) * nodes / math.pi) + 2)
         step = 2.0 * math.pi / nodes
