@@ -1,4 +1,4 @@
-"""Classifiers of scikit-learn learn from totals nearly what they learn from labels, where a line is not enough.
+"""Claim: where a line is not enough, classifiers of scikit-learn learn from totals nearly what labels teach them.
 
 Random bags of q rows; held-out rows judge. Of each table: the linear learner, `BagClassifier` from it, and the same
 classifier on the true labels of the same rows. Usage: trees_learn_from_totals.py [--seeds N] [--adult WHEEL]
