@@ -287,3 +287,23 @@ def test_a_streamed_sample_is_the_same_kind_of_file_in_parts(tmp_path: Path, mon
     assert pq.ParquetFile(tmp_path / "s.parquet").metadata.num_row_groups == 3
     labels = pq.read_table(tmp_path / "s.parquet")["label"].to_numpy()
     assert (labels == oracle.ltf.predict(bags.X)).all()
+
+
+@pytest.mark.parametrize("how", ["--stream", pytest.param("--workers 1", marks=pytest.mark.slow)])
+def test_a_streamed_fit_is_the_fit(run: Run, how: str) -> None:
+    assert run("sample --features 3 --size 4 --count 3 --bags 300 -o t.parquet").status == 0
+    streamed = json.loads(run(f"fit t.parquet --model spectral {how} -o s.json --json").out)
+    plain = json.loads(run("fit t.parquet --model spectral -o p.json --json").out)
+    assert streamed.pop("passes") == 3  # the sums, the sweep, and the errors that are printed
+    for result in (streamed, plain):
+        result.pop("output")
+    assert_allclose(streamed.pop("coef"), plain.pop("coef"), rtol=1e-9)
+    assert_allclose(streamed.pop("intercept"), plain.pop("intercept"), rtol=1e-9)
+    assert_allclose(streamed.pop("proportion_error"), plain.pop("proportion_error"), rtol=1e-12)
+    assert streamed == plain
+
+
+def test_a_cluster_that_is_not_there_is_refused(run: Run) -> None:
+    assert run("sample --features 3 --size 4 --count 3 --bags 30 -o t.parquet").status == 0
+    both = refused(run("fit t.parquet --model spectral --workers 2 --cluster tcp://x:1 -o s.json"))
+    assert "--workers or by --cluster" in both

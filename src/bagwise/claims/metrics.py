@@ -8,6 +8,9 @@ its rows are predicted positive as its count says. *Bag error* is the share of b
 Pr[prediction != true label].
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +22,7 @@ from bagwise.errors import InvalidInputError
 from bagwise.ltf import LTF, error_rates
 
 __all__ = [
+    "BagErrors",
     "Classifier",
     "bag_error",
     "instance_error",
@@ -76,6 +80,44 @@ def bag_error(model: Classifier, bags: Bags) -> float:
     """
     require_exact(bags, "bag_error")
     return float(np.mean(predicted_counts(model, bags) != bags.counts))
+
+
+@dataclass(frozen=True, slots=True)
+class BagErrors:
+    """Both errors of the totals as sums, so that bags may come in parts: add with ``+``."""
+
+    n_bags: int
+    n_rows: int
+    n_wrong: int
+    deviation: float
+
+    @staticmethod
+    def task(model: Classifier) -> "Callable[[Bags], BagErrors]":
+        """Bags -> the sums of a classifier: for `BagSource.reduce`."""
+        return partial(_bag_errors, model)
+
+    def __add__(self, other: "BagErrors") -> "BagErrors":
+        return BagErrors(
+            self.n_bags + other.n_bags,
+            self.n_rows + other.n_rows,
+            self.n_wrong + other.n_wrong,
+            self.deviation + other.deviation,
+        )
+
+    @property
+    def bag_error(self) -> float:
+        """Share of bags whose predicted count is wrong."""
+        return self.n_wrong / self.n_bags
+
+    @property
+    def proportion_error(self) -> float:
+        """Mean deviation of a bag's predicted proportion."""
+        return self.deviation / self.n_bags
+
+
+def _bag_errors(model: Classifier, bags: Bags) -> BagErrors:
+    excess = np.abs(predicted_counts(model, bags) - bags.counts)
+    return BagErrors(bags.n_bags, bags.n_rows, int((excess > 0).sum()), float((excess / bags.sizes).sum()))
 
 
 def proportion_error(model: Classifier, bags: Bags) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bagwise.cli import claims, lab
+from bagwise.cli import claims, lab, streams
 from bagwise.cli.screen import AsJson, say, table, working
 from bagwise.errors import InvalidInputError
 
@@ -144,6 +144,9 @@ def fit(
     C: Annotated[str | None, typer.Option("--C", help="Inverse penalty: a number, or auto.")] = None,
     label_noise: Annotated[bool, typer.Option("--label-noise", help="Labels may be flipped: estimate it.")] = False,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="A threshold through the origin.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Read part by part: memory need not hold the rows.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Stream, by so many processes of Dask here.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Stream, by the workers of this Dask cluster.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -159,6 +162,9 @@ def fit(
         settings["fit_intercept"] = False
     learner = _learner(model, settings, seed)
     features = None if columns is None else [name.strip() for name in columns.split(",")]
+    if stream or workers is not None or cluster is not None:
+        say(*streams.fit(learner, data, output, (bag, count, proportion, features), workers, cluster), as_json)
+        return
     with working(f"Reading {data}"):
         bags = bw.read_bags(data, bag=bag, count=count, proportion=proportion, features=features)
     with working(f"Fitting {type(learner).__name__} to {bags}"):
