@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 # Calibrated by benchmarks/calibrate_sample_sizes.py, rounded up.
-MEAN_COVS_CONSTANT = 23.0
+MEAN_COVS_CONSTANT = 22.0
 MEAN_DIRECTION_CONSTANT = 0.65
 DIRECTION_CONSTANT = 0.53
 THEOREM_1_CONSTANT = 0.07
