@@ -45,6 +45,19 @@ def test_the_first_screen_of_the_readme_is_a_run() -> None:
     assert "make demo" in first_screen and ".fit(" in first_screen
 
 
+def test_the_demo_shows_what_the_readme_shows(tmp_path: Path) -> None:
+    demo = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo.py", tmp_path], capture_output=True, text=True, check=True
+    ).stdout
+    row = re.compile(r"^(\w+) +(totals of bags|label of each row) +([\d.]+) % +([\d.]+) %", flags=re.M)
+    shown, found = (row.findall(text) for text in ((ROOT / "README.md").read_text(), demo))
+    assert [line[:2] for line in found] == [line[:2] for line in shown] and len(found) == 3
+    for now, then in zip(found, shown, strict=True):
+        # Another machine rounds otherwise: a boundary moves by less than a tenth of its error, a bag or two tip over.
+        assert abs(float(now[2]) - float(then[2])) <= 0.02 + 0.1 * float(then[2])
+        assert abs(float(now[3]) - float(then[3])) <= 0.5
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_between_files_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
