@@ -127,7 +127,7 @@ def opened(browser: Any, address: str) -> Iterator[Callable[..., Any]]:
         page.said = []
         page.on("console", lambda message: page.said.append(message.text))
         page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("requestfailed", lambda request: page.said.append(request.url))
+        page.on("requestfailed", lambda request: "ABORTED" in (request.failure or "") or page.said.append(request.url))
         page.on("response", lambda answer: answer.status < 400 or page.said.append(f"{answer.status} {answer.url}"))
         page.on("request", lambda request: request.url.startswith(address) or page.said.append(request.url))
         page.goto(address + page_address)
