@@ -81,6 +81,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     ("place", "value", "sentence"),
     [
         (("version",), 2, "it is of version 2 and this bagwise reads up to 1: install a newer bagwise."),
+        (("version",), 10**300, "…"),  # shortened
         (("version",), True, "its version is True, not a number from 1."),
         (("version",), "1", "its version is '1', not a number from 1."),
         (("class",), "os.system", "its class is 'os.system', not one of LTF"),

@@ -222,7 +222,7 @@ def _document(file: Path) -> dict[str, Any]:
         raise InvalidInputError(f"its version is {_short(found)}, not a number from 1.")
     if found > _VERSION:
         raise InvalidInputError(
-            f"it is of version {found} and this bagwise reads up to {_VERSION}: install a newer bagwise."
+            f"it is of version {_short(found)} and this bagwise reads up to {_VERSION}: install a newer bagwise."
         )
     if set(document) != set(_KEYS):
         raise InvalidInputError(f"its entries are {_short(sorted(document))}, not {', '.join(_KEYS)}.")
