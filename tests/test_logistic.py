@@ -252,3 +252,12 @@ def test_standard_errors_are_the_spread_over_data_sets():
     spread = np.std(estimates, axis=0, ddof=1)
     # A standard deviation from 60 draws has a relative error of 1 / sqrt(118) = 9 %; four of these.
     assert_allclose(np.mean(errors, axis=0), spread, rtol=0.37)
+
+
+@pytest.mark.parametrize("seed", [100, 106])
+def test_free_levels_of_clean_labels_end_beside_zero_and_one(seed: int) -> None:
+    # With high at 1 to rounding and rows far out, curvatures overflowed: LinAlgError from the eigenvalues.
+    rng = np.random.default_rng(seed)
+    bags = random_oracle(20, size=10, count=8, rng=rng).sample(3000, rng)
+    model = bw.BagLogisticRegression(C=1e3, label_noise="estimate", random_state=0).fit(bags)
+    assert model.levels_[0] < 0.01 and model.levels_[1] > 0.99

@@ -37,6 +37,7 @@ _FAR, _NEAR = 8, 8
 _MEMORY = 20
 # Pseudo-rows that keep a free level inside (0, 1).
 _LEVEL_PRIOR = 0.5
+_LEVEL_EDGE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,8 +294,9 @@ class _Surface:
         intercept = float(at[d] - coef @ problem.centre) if problem.fit_intercept else 0.0
         low, high = self.start.low, self.start.high
         if problem.free_levels:
-            low = float(expit(at[-2]))
-            high = low + (1 - low) * float(expit(at[-1]))
+            # Off 0 and 1 to rounding: at them a row on the wrong side is impossible, and curvatures overflow.
+            low, share = np.clip(expit(at[-2:]), _LEVEL_EDGE, 1 - _LEVEL_EDGE).tolist()
+            high = low + (1 - low) * share
         return CountModel(coef, intercept, low, high)
 
     def sums(self, at: FloatArray, curvature: bool = False) -> LikelihoodSums:

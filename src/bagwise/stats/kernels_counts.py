@@ -527,7 +527,7 @@ def bag_curvature(
     longest = 1
     for b in range(counts.shape[0]):
         longest = max(longest, sizes[b])
-    eta, prior, P, lever, each, bend, by_low, by_high, spread = np.empty((9, longest))
+    eta, prior, rest, P, lever, each, bend, by_low, by_high, spread = np.empty((10, longest))
     rows = np.empty(longest, np.int64)
     re, im, turn, rise, c_re, c_im = np.empty((6, _NODES))
     M_re, M_im = np.zeros((_NODES, D)), np.zeros((_NODES, D))
@@ -554,7 +554,7 @@ def bag_curvature(
                 p = max(low + contrast * up, 1e-290)
                 o = max(1.0 - high + contrast * down, 1e-290)
                 eta[i] = math.log(p / o)
-                prior[i] = p
+                prior[i], rest[i] = p, o
                 spread[i] = p * o
                 lever[i] = contrast * sigma_slope / (p * o)
                 # Of Hess eta: r_i (each f_zz - (1 - 2 f) g g^T), r_i still to come.
@@ -563,7 +563,7 @@ def bag_curvature(
                 by_low[i], by_high[i] = down / (p * o), up / (p * o)
             else:
                 eta[i] = z
-                prior[i] = up
+                prior[i], rest[i] = up, down
                 spread[i] = sigma_slope
                 lever[i] = 1.0
             mean += prior[i]
@@ -588,26 +588,25 @@ def bag_curvature(
             else:
                 known = 1.0 if (x > 0.0 and k > 0) or k == q else 0.0
                 left -= int(known)
-                r = known - prior[i]
-                h = -spread[i]
+                # known - prior to its last digit, and -spread + r bend, which then is -r^2.
+                r = rest[i] if known == 1.0 else -prior[i]
                 if noisy:
-                    hx = lever[i] * lever[i] * (h + r * bend[i]) + r * each[i]
+                    hx = r * each[i] - (lever[i] * r) ** 2
                 else:
-                    hx = h
+                    hx = -spread[i]
                 if abs(hx) > _WEIGHTLESS or noisy:
                     filled = _add_row(X, first + i, centre, scale * hx, F, by, filled, H)
                     if noisy:
-                        sigma_slope = lever[i] / contrast * spread[i]
                         _add_levels(
                             X,
                             first + i,
                             centre,
                             scale,
-                            h + r * bend[i],
+                            -r * r,
                             lever[i],
                             by_low[i],
                             by_high[i],
-                            r * sigma_slope / spread[i],
+                            r * lever[i] / contrast,
                             H,
                         )
         if n == 0:
