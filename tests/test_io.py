@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from bagwise import Bags
-from bagwise.data.io import read_bags, read_rows, source_files, whole_file, write_bags, write_table
+from bagwise.data.io import read_bags, source_files, whole_file, write_bags, write_table
 from bagwise.errors import InvalidInputError, MissingExtraError
 
 ENDINGS = [".parquet", ".pq", ".arrow", ".feather", ".ipc", ".csv"]
@@ -134,48 +134,6 @@ def test_an_arrow_stream_is_read_too(tmp_path: Path) -> None:
     with pa.OSFile(str(tmp_path / "s.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     assert read_bags(tmp_path / "s.arrow").n_rows == 2
-
-
-# ---------------------------------------------------------------------- rows to predict
-
-
-def test_rows_are_selected_by_name_wherever_they_stand(tmp_path: Path) -> None:
-    (tmp_path / "r.csv").write_text("who,weight,age\nann,2.5,61\nbob,1.5,44\n")
-    rows = read_rows(tmp_path / "r.csv", ["age", "weight"])
-    assert_array_equal(rows.X, [[61, 2.5], [44, 1.5]])
-    table = rows.with_columns({"prediction": np.array([1, 0]), "age": np.array([0, 0])})
-    assert table.column_names == ["who", "weight", "prediction", "age"]
-
-
-def test_rows_without_names_take_the_numeric_columns(tmp_path: Path) -> None:
-    write_bags(some_bags(np.float32), tmp_path / "r.parquet", labels=np.zeros(7, np.int64))
-    rows = read_rows(tmp_path / "r.parquet", None, ignore=("bag", "positives"))
-    assert_array_equal(rows.X, some_bags().X.astype(np.float32))
-    assert rows.X.dtype == np.float32
-
-
-@pytest.mark.parametrize(
-    ("text", "features", "sentence"),
-    [
-        (
-            "age,weight\n1,2\n",
-            ["agee"],
-            "column 'agee' must exist; there are age, weight. Did you mean 'age'?",
-        ),
-        ("age,weight\n1,old\n", ["weight"], "features must be numeric; column 'weight' is not."),
-        ("age\n1\nNaN\n", ["age"], "column 'age' must have no missing values; got 1."),
-        ("age\n1\ninf\n", ["age"], "the features must be finite; got inf in row 1, column 0 ('age')."),
-        ("name\nann\n", None, "must have numeric columns; it has name."),
-        ("age\n", None, "must have rows; it has only columns (age)."),
-    ],
-)
-def test_rows_that_cannot_be_predicted_are_refused(
-    tmp_path: Path, text: str, features: list[str] | None, sentence: str
-) -> None:
-    (tmp_path / "r.csv").write_text(text)
-    with pytest.raises(InvalidInputError) as error:
-        read_rows(tmp_path / "r.csv", features)
-    assert sentence in message(error) and "r.csv" in message(error)
 
 
 # ---------------------------------------------------------------------- refusals
@@ -342,5 +300,4 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.
 def test_features_may_be_named_by_an_array_as_an_estimator_keeps_them(tmp_path: Path) -> None:
     write_bags(some_bags(), tmp_path / "b.parquet")
     names = np.array(["score", "age"], dtype=object)
-    assert_array_equal(read_rows(tmp_path / "b.parquet", names).X, some_bags().X[:, [2, 0]])
     assert read_bags(tmp_path / "b.parquet", features=names).feature_names == ("score", "age")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from bagwise.persist import save as save
     from bagwise.planner import plan as plan
     from bagwise.releases import CountNoise as CountNoise
+    from bagwise.scale.predictions import write_predictions as write_predictions
     from bagwise.scale.streaming import scan_bags as scan_bags
     from bagwise.stats.moments import BagMoments as BagMoments
 
@@ -52,6 +53,7 @@ _HOME = {
     "read_bags": "data.io",
     "write_bags": "data.io",
     "scan_bags": "scale.streaming",
+    "write_predictions": "scale.predictions",
     "BagMoments": "stats.moments",
     "BagLogisticRegression": "estimators.logistic",
     "BagClassifier": "estimators.meta",

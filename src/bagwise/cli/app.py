@@ -207,31 +207,17 @@ def predict(
     output: Output,
     as_json: AsJson = False,
 ) -> None:
-    """Add prediction and probability to rows, which need no bags and no totals."""
+    """Add prediction and probability to rows, which need no bags and no totals.
+
+    Rows are read and written part by part: memory need not hold them.
+    """
     import bagwise as bw
-    from bagwise.data.io import read_rows, write_table
 
     learner = bw.load(model)
-    names = getattr(learner, "feature_names_in_", None)
-    added = ("prediction", "probability")
     with working(f"Predicting {rows}"):
-        there = read_rows(
-            rows, None if names is None else [str(name) for name in names], ignore=("bag", "positives", *added)
-        )
-        if names is None and there.X.shape[1] != learner.n_features_in_:
-            raise InvalidInputError(
-                f"{rows}: rows must have the {learner.n_features_in_} features of {model}; "
-                f"got {there.X.shape[1]} numeric columns. Leave the others out."
-            )
-        X = there.X if names is None else there.features
-        predicted = learner.predict(X)
-        columns = {"prediction": predicted}
-        if hasattr(learner, "predict_proba"):
-            columns["probability"] = learner.predict_proba(X)[:, 1]
-        write_table(there.with_columns(columns), output)
-    n_positive = int((predicted == learner.classes_[1]).sum())
-    result = {"n_rows": len(predicted), "n_positive": n_positive, "output": str(output)}
-    say(result, [f"Predicted {len(predicted):,} rows, {n_positive:,} of them positive", f"Wrote {output}"], as_json)
+        found = bw.write_predictions(learner, rows, output)
+    result = {"n_rows": found.n_rows, "n_positive": found.n_positive, "output": str(output)}
+    say(result, [f"Predicted {found.n_rows:,} rows, {found.n_positive:,} of them positive", f"Wrote {output}"], as_json)
 
 
 app.command(epilog="Example: bagwise assess model.json heldout.parquet --bag ward --count relapsed")(claims.assess)

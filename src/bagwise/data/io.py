@@ -22,14 +22,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bagwise.arrays import AnyArray, FloatArray, as_matrix
+from bagwise.arrays import AnyArray
 from bagwise.bags import Bags, feature_columns, require_exact
 from bagwise.errors import InvalidInputError, MissingExtraError
 
 __all__ = [
-    "Rows",
     "arrow_module",
     "bags_table",
     "columns_of",
@@ -38,7 +35,6 @@ __all__ = [
     "listed",
     "naming",
     "read_bags",
-    "read_rows",
     "refuse_missing",
     "refuse_unwritable",
     "source_files",
@@ -159,62 +155,6 @@ def bags_table(bags: Bags, *, bag: str = "bag", count: str = "positives", labels
         raise InvalidInputError(
             f"ids that go into a file must be all text or all integers; {first_line(error)}."
         ) from None
-
-
-# ---------------------------------------------------------------------- rows without totals
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """Rows to predict: the table as it came, and its features, with their names and as a matrix."""
-
-    table: Any
-    features: Any
-    X: FloatArray
-
-    def with_columns(self, columns: Mapping[str, AnyArray]) -> Any:
-        """The table with further columns on the right; those of the same name are replaced."""
-        arrow = arrow_module("pyarrow")
-        table = self.table.drop_columns([name for name in columns if name in self.table.column_names])
-        for name, values in columns.items():
-            table = table.append_column(name, arrow.array(values))
-        return table
-
-
-def read_rows(path: str | os.PathLike[str], features: Sequence[str] | None, *, ignore: Sequence[str] = ()) -> Rows:
-    """All columns of a source, and the features among them by name, wherever they stand.
-
-    Without names the features are the numeric columns but those to ignore and ``label``.
-    """
-    chosen: list[str] = [] if features is None else list(features)
-
-    def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
-        if not chosen:
-            skip = {*ignore, "label"}
-            chosen.extend(n for n, is_number in columns.items() if is_number and n not in skip)
-        refuse_missing(chosen, columns, file)
-        if text := [name for name in chosen if not columns[name]]:
-            raise InvalidInputError(
-                f"{file}: features must be numeric; column {text[0]!r} is not. Encode it as numbers."
-            )
-        if not chosen:
-            raise InvalidInputError(f"{file} must have numeric columns; it has {listed(columns)}.")
-        return list(columns)
-
-    table = _read(path, wanted)
-    arrays = []
-    for name in chosen:
-        if nulls := table[name].null_count:
-            raise InvalidInputError(
-                f"{path}: column {name!r} must have no missing values; got {nulls}. Fill them or drop those rows."
-            )
-        arrays.append(table[name].to_numpy())
-    single = all(array.dtype == np.float32 for array in arrays)
-    X = np.empty((table.num_rows, len(chosen)), np.float32 if single else np.float64)
-    for j, array in enumerate(arrays):
-        X[:, j] = array
-    with naming(path):
-        return Rows(table, table.select(chosen), as_matrix(X, what="the features", column_names=tuple(chosen)))
 
 
 # ---------------------------------------------------------------------- files

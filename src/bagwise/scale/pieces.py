@@ -36,11 +36,14 @@ __all__ = [
     "chosen_columns",
     "files_of",
     "pieces_of",
+    "schema_of",
 ]
 
 # Row groups are taken together up to so many bytes: enough to hide the cost of opening, little enough to spread.
 _PIECE_BYTES = 1 << 26
 _BUFFER = 1 << 20
+# The types of the columns of a CSV file are taken from so many bytes.
+_CSV_BLOCK = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +179,14 @@ def _footer(file: File) -> Any:
         return arrow_module("pyarrow.parquet").read_metadata(stream)
 
 
-def _schema(file: File) -> Any:
+def schema_of(file: File) -> Any:
     """Names and types of a file's columns, from its first bytes or its last."""
     with file.reading():
         if file.kind == "Parquet":
             return _footer(file).schema.to_arrow_schema()
         with file.open() as stream:
             if file.kind == "CSV":
-                return arrow_module("pyarrow.csv").open_csv(stream).schema
+                return _csv_reader(stream).schema
             return _arrow_batches(stream)[0]
 
 
@@ -195,7 +198,7 @@ def chosen_columns(
         raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
     chosen: Columns | None = None
     for file in files:
-        schema = _schema(file)
+        schema = schema_of(file)
         columns = columns_of(schema, file.path)
         if chosen is None:
             refuse_missing([bag, total, *(features or ())], columns, Path(file.path))
@@ -228,6 +231,7 @@ class FilePiece:
     row_groups: tuple[int, ...] = ()
     n_rows: int | None = None
     whole: bool = False
+    numbers_as_float: bool = True  # of a CSV file; else each column has the type that its first block shows
 
     @property
     def name(self) -> str:
@@ -248,12 +252,11 @@ class FilePiece:
         yield from opened.iter_batches(rows, row_groups=list(self.row_groups), columns=names, use_threads=threads)
 
     def _csv(self, stream: Any, names: list[str], rows: int, threads: bool) -> Iterator[Any]:
-        csv, arrow = arrow_module("pyarrow.csv"), arrow_module("pyarrow")
-        known = columns_of(_schema(self.file), self.name)
+        arrow = arrow_module("pyarrow")
+        known = columns_of(schema_of(self.file), self.name) if self.numbers_as_float else {}
         # Types are taken from the first block; a number that only later shows a fraction must not surprise.
         numbers = {name: arrow.float64() for name, is_number in known.items() if is_number}
-        options = csv.ConvertOptions(include_columns=names, column_types=numbers)
-        with csv.open_csv(stream, convert_options=options) as opened:
+        with _csv_reader(stream, include_columns=names, column_types=numbers) as opened:
             yield from (part for batch in opened for part in _sliced(batch, rows))
 
     def _arrow(self, stream: Any, names: list[str], rows: int, threads: bool) -> Iterator[Any]:
@@ -292,8 +295,8 @@ class TablePiece:
         yield from self.table.select(list(names)).to_batches(max_chunksize=rows)
 
 
-def pieces_of(files: Sequence[File], columns: Columns) -> tuple[FilePiece, ...]:
-    """All rows of the files, in order; row groups of a file are taken together while they are small."""
+def pieces_of(files: Sequence[File], n_columns: int) -> tuple[FilePiece, ...]:
+    """All rows of the files, in order; row groups of a file are taken together while so many columns are small."""
     pieces: list[FilePiece] = []
     for file in files:
         if file.kind != "Parquet":
@@ -302,7 +305,7 @@ def pieces_of(files: Sequence[File], columns: Columns) -> tuple[FilePiece, ...]:
         footer = _footer(file)
         group: list[int] = []
         group_rows = 0
-        at_once = max(_PIECE_BYTES // (8 * len(columns.names)), 1)
+        at_once = max(_PIECE_BYTES // (8 * n_columns), 1)
         for i in range(footer.num_row_groups):
             n = footer.row_group(i).num_rows
             if group and group_rows + n > at_once:
@@ -313,6 +316,15 @@ def pieces_of(files: Sequence[File], columns: Columns) -> tuple[FilePiece, ...]:
         if group_rows:
             pieces.append(FilePiece(file, tuple(group), group_rows))
     return tuple(pieces)
+
+
+def _csv_reader(stream: Any, **conversion: Any) -> Any:
+    csv = arrow_module("pyarrow.csv")
+    return csv.open_csv(
+        stream,
+        read_options=csv.ReadOptions(block_size=_CSV_BLOCK),
+        convert_options=csv.ConvertOptions(**conversion),
+    )
 
 
 def _arrow_batches(stream: Any) -> tuple[Any, Iterator[Any]]:

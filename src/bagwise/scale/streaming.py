@@ -109,7 +109,7 @@ def scan_bags(
     if not with_rows:
         raise InvalidInputError(f"{files[0].path} must hold a table; it is empty (0 bytes).")
     columns = chosen_columns(with_rows, bag, total, is_proportion, features)
-    pieces = pieces_of(with_rows, columns)
+    pieces = pieces_of(with_rows, len(columns.names))
     if not pieces:
         raise InvalidInputError(f"{os.fspath(path)} must have rows; it has only columns.")
     return BagScan(pieces, columns, threads=threads, scratch=scratch, progress=_shown(progress))
