@@ -48,6 +48,15 @@ def test_assess_prints_what_python_returns(run: Run) -> None:
     assert "TPR (recall)" in text.out and "a share of 0.2" in text.out and text.code == 0
 
 
+@pytest.mark.parametrize("command", ["assess", "certify"])
+def test_streamed_claims_are_those_of_memory(run: Run, command: str) -> None:
+    line = f"{command} model.json heldout.parquet"
+    streamed, in_memory = (json.loads(run(line + options).out) for options in (" --stream --json", " --json"))
+    assert streamed == in_memory
+    assert "200" in run(line + " --stream").out
+    assert "must be held out" in run("certify model.json train.parquet --stream").err
+
+
 def test_certify_prints_what_python_returns(run: Run) -> None:
     ended = run("certify model.json heldout.parquet --prevalence bags --json")
     printed = json.loads(ended.out)

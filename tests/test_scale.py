@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import bagwise as bw
 from bagwise.data.io import bags_table, write_table
-from bagwise.errors import InvalidInputError
+from bagwise.errors import BagwiseWarning, InvalidInputError
 from bagwise.scale import pieces, spans
 from bagwise.scale.pieces import Columns, TablePiece
 from bagwise.scale.spans import Job, merged, span_of, total_of
@@ -210,6 +213,42 @@ def test_files_may_lie_where_fsspec_finds_them(tmp_path: Path) -> None:
     store.rm("/bucket/a.parquet")
     with pytest.raises(InvalidInputError, match=r"a.parquet must stay where it is"):
         bw.SpectralLTF().fit(scan)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_claims_from_files_are_those_of_memory(tmp_path: Path) -> None:
+    bags = some_bags(800)
+    table = bags_table(bags[400:])
+    for i, first in enumerate(range(0, 2400, 1001)):  # borders of files cut bags
+        pq.write_table(table.slice(first, 1001), tmp_path / f"{i}.parquet", row_group_size=100)
+    held = bw.read_bags(tmp_path)
+    pipeline = make_pipeline(StandardScaler(), bw.SpectralLTF()).fit(*bags[:400].as_rows())
+    for model in (bw.LTF([1.0, 2.5, 3.0], 0.5), bw.BagLogisticRegression(C=1.0).fit(bags[:400]), pipeline):
+        scan = bw.scan_bags(tmp_path, threads=2)
+        assert bw.certify(model, scan, prevalence="bags") == bw.certify(model, held, prevalence="bags")
+        assert scan.n_passes == 1
+        streamed, in_memory = bw.assess(model, scan).to_dict(), bw.assess(model, held).to_dict()
+        for name in ("accuracy", "tpr", "fpr", "roc_auc"):
+            for part in ("estimate", "low", "high"):
+                # Sums over bags in another order, in a search that ends within 1e-5 of the best log-likelihood.
+                assert_allclose(streamed[name][part], in_memory[name][part], atol=1e-3)
+    assert streamed["n_rows"] == 2400 and streamed["n_bags"] == 400
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_claims_from_files_know_bags_of_the_fit(tmp_path: Path) -> None:
+    bags = some_bags()
+    pq.write_table(bags_table(bags), tmp_path / "b.parquet", row_group_size=100)
+    model = bw.SpectralLTF().fit(bags[:150])
+    scan = bw.scan_bags(tmp_path / "b.parquet")
+    with pytest.raises(InvalidInputError, match=r"must be held out; 150 of 400 were used to fit the model. Certify"):
+        bw.certify(model, scan)
+    with pytest.warns(BagwiseWarning, match=r"150 of 400 were used"):
+        bw.assess(model, scan)
+    with pytest.raises(InvalidInputError, match=r"part by part need a model with predict\(X\); got a?.*ndarray"):
+        bw.assess(np.zeros(2400), scan)
+    with pytest.raises(InvalidInputError, match=r"certify needs Bags, or a source of them; got DataFrame"):
+        bw.certify(model, pd.DataFrame({"x": [1.0]}))
 
 
 def test_learners_of_rows_say_that_they_need_them(tmp_path: Path) -> None:

@@ -6,17 +6,29 @@ answers that are not one per row.
 """
 
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bagwise.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from bagwise.bags import Bags
+from bagwise.bags import Bags, BagSource, require_exact
 from bagwise.errors import InvalidInputError
 from bagwise.stats.fingerprints import bag_fingerprints
 
-__all__ = ["Answers", "answers", "bags_used_in_fit"]
+__all__ = [
+    "Answers",
+    "answers",
+    "bags_used_in_fit",
+    "model_answers",
+    "model_fingerprints",
+    "sum_of_answers",
+    "used_in_fit",
+]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +68,16 @@ def answers(model: Any, bags: Bags, threshold: float | None = None) -> Answers:
     """
     if not hasattr(model, "predict"):
         return _from_array(model, bags, threshold)
+    with _names_ignored():
+        return model_answers(model, bags, threshold)
+
+
+def model_answers(model: Any, bags: Bags, threshold: float | None = None) -> Answers:
+    """The answers of a model, without its warnings silenced: warnings are not the affair of a thread."""
     X = _rows_for(model, bags)
-    with warnings.catch_warnings():
-        # The names were compared above; bags hold their rows as a plain matrix.
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        probabilities = _column(model.predict_proba(X), bags) if hasattr(model, "predict_proba") else None
-        raw = next((getattr(model, name)(X) for name in ("decision_function", "scores") if hasattr(model, name)), None)
-        labels = np.asarray(model.predict(X)) if threshold is None else None
+    probabilities = _column(model.predict_proba(X), bags) if hasattr(model, "predict_proba") else None
+    raw = next((getattr(model, name)(X) for name in ("decision_function", "scores") if hasattr(model, name)), None)
+    labels = np.asarray(model.predict(X)) if threshold is None else None
     scores = probabilities if raw is None else _one_per_row(np.asarray(raw, dtype=np.float64), bags, "scores")
     if labels is None:
         if scores is None:
@@ -72,6 +87,32 @@ def answers(model: Any, bags: Bags, threshold: float | None = None) -> Answers:
         return Answers(scores > float(threshold or 0.0), scores, probabilities)
     positive = _positive(_one_per_row(labels, bags, "labels"), getattr(model, "classes_", None))
     return Answers(positive, positive.astype(np.float64) if scores is None else scores, probabilities)
+
+
+def sum_of_answers(model: Any, bags: BagSource, what: str, task: Callable[[Bags], T]) -> T:
+    """The sum of a task that asks the model, over bags in memory or a source of them (see `BagSource`)."""
+    if isinstance(bags, Bags):
+        require_exact(bags, what)
+    elif not isinstance(bags, BagSource):
+        raise InvalidInputError(
+            f"{what} needs Bags, or a source of them; got {type(bags).__name__}. Pass bagwise.read_bags(path) or "
+            "bagwise.scan_bags(path)."
+        )
+    elif not hasattr(model, "predict"):
+        raise InvalidInputError(
+            f"bags that are read part by part need a model with predict(X); got {type(model).__name__}. Answers in an "
+            "array go with bags in memory: pass scan.read()."
+        )
+    with _names_ignored():
+        return bags.reduce(task)
+
+
+@contextmanager
+def _names_ignored() -> Iterator[None]:
+    """No word of missing feature names: they were compared, and bags hold their rows as a plain matrix."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        yield
 
 
 def bags_used_in_fit(model: Any, bags: Bags) -> BoolArray | None:
@@ -89,17 +130,36 @@ def bags_used_in_fit(model: Any, bags: Bags) -> BoolArray | None:
     >>> bags_used_in_fit(model, bags).sum()
     np.int64(15)
     """
+    with _names_ignored():
+        found = model_fingerprints(model, bags)
+    return None if found is None else used_in_fit(model, found)
+
+
+def model_fingerprints(model: Any, bags: Bags) -> IntArray | None:
+    """Fingerprints of bags as the model's last step would see them; None where it kept none of its own."""
+    pipeline, kept = _record(model)
+    if kept is None:
+        return None
+    if pipeline is not None:
+        bags = Bags(np.ascontiguousarray(_transformed(pipeline, bags)), bags.sizes, bags.counts, bags.ids)
+    return bag_fingerprints(bags)
+
+
+def _record(model: Any) -> tuple[Any, IntArray | None]:
+    """The pipeline around the learner, if there is one, and the fingerprints that the learner kept."""
     steps = [step for _, step in getattr(model, "steps", [])]
     last = steps[-1] if steps else model
     last = getattr(last, "best_estimator_", last)
-    if steps and getattr(last, "steps", None) is None and hasattr(last, "bag_fingerprints_"):
-        bags = Bags(np.ascontiguousarray(_transformed(model, bags)), bags.sizes, bags.counts, bags.ids)
-    elif getattr(last, "steps", None) is not None:
-        return bags_used_in_fit(last, bags)
+    if getattr(last, "steps", None) is not None:
+        return _record(last)
     kept = getattr(last, "bag_fingerprints_", None)
-    if kept is None or len(kept) == 0:
-        return None
-    found = bag_fingerprints(bags)
+    return model if steps else None, None if kept is None or len(kept) == 0 else kept
+
+
+def used_in_fit(model: Any, found: IntArray) -> BoolArray:
+    """Which of these fingerprints of all bags at hand are of bags of the fit."""
+    kept = _record(model)[1]
+    assert kept is not None
     used: BoolArray = np.isin(found, kept)
     if not used.any():
         return used
@@ -114,10 +174,8 @@ def bags_used_in_fit(model: Any, bags: Bags) -> BoolArray | None:
 
 def _transformed(pipeline: Any, bags: Bags) -> AnyArray:
     X = _rows_for(pipeline, bags)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        for _, step in pipeline.steps[:-1]:
-            X = X if step is None or isinstance(step, str) else step.transform(X)
+    for _, step in pipeline.steps[:-1]:
+        X = X if step is None or isinstance(step, str) else step.transform(X)
     return np.asarray(X, dtype=np.float64)
 
 

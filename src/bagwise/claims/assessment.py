@@ -11,6 +11,7 @@ rising or with r falling in the score; counts of one (q, k) may leave open which
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from typing import Any, Literal
 
@@ -19,8 +20,15 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm
 
 from bagwise.arrays import BoolArray, FloatArray, IntArray
-from bagwise.bags import Bags, require_exact
-from bagwise.claims.answers import Answers, answers, bags_used_in_fit
+from bagwise.bags import Bags, BagSource
+from bagwise.claims.answers import (
+    Answers,
+    answers,
+    model_answers,
+    model_fingerprints,
+    sum_of_answers,
+    used_in_fit,
+)
 from bagwise.claims.figures import FIGURES, Figure, FigureFunction, Masses, RocCurve, roc_point, to_plain
 from bagwise.claims.probability_model import Order, ProbabilityFit, SmoothFigure, fit_probabilities
 from bagwise.errors import BagwiseWarning, IdentifiabilityWarning, InvalidInputError
@@ -419,6 +427,40 @@ def _wilson(value: float, variance: float, level: float) -> Figure:
 # ---------------------------------------------------------------------- from answers to counts
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scored:
+    """Bags whose rows are answered, part by part; merges with +."""
+
+    parts: tuple[tuple[Bags, Answers, IntArray | None], ...]
+
+    @classmethod
+    def of(cls, bags: Bags, model: Any, threshold: float | None) -> "_Scored":
+        """Some bags; in place of the features they keep their scores, nothing else is asked of them any more."""
+        found = model_fingerprints(model, bags)
+        given = (model_answers if hasattr(model, "predict") else answers)(model, bags, threshold)
+        kept = Bags(given.scores[:, None], bags.sizes.copy(), bags.counts.copy(), np.arange(bags.n_bags))
+        return cls(((kept, given, found),))
+
+    def __add__(self, other: "_Scored") -> "_Scored":
+        return _Scored(self.parts + other.parts)
+
+    def together(self) -> tuple[Bags, Answers, IntArray | None]:
+        """All of them as one."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        bags, given, found = zip(*self.parts, strict=True)
+        scores = np.concatenate([one.scores for one in given])
+        claimed = [one.probabilities for one in given if one.probabilities is not None]
+        prints = [one for one in found if one is not None]
+        sizes, counts = (np.concatenate([getattr(one, name) for one in bags]) for name in ("sizes", "counts"))
+        positive = np.concatenate([one.positive for one in given])
+        return (
+            Bags(scores[:, None], sizes, counts, np.arange(len(sizes))),
+            Answers(positive, scores, np.concatenate(claimed) if claimed else None),
+            np.concatenate(prints) if prints else None,
+        )
+
+
 def _score_bins(given: Answers, n_bins: int) -> tuple[IntArray, BoolArray, FloatArray, BoolArray]:
     """Bin of each row, which bins mean label 1, largest score of each bin but the last, and which hold several scores.
 
@@ -471,7 +513,7 @@ def _rates_view(given: Answers, bags: Bags, prevalence: float | None) -> _View:
 
 def assess(
     model: Any,
-    bags: Bags,
+    bags: BagSource,
     confidence: float = 0.95,
     *,
     method: Method = "score",
@@ -494,8 +536,10 @@ def assess(
     ----------
     model : anything with predict(X), or an array of labels, scores or probabilities, one per row of ``bags.X``
         Any classifier, also one of scikit-learn.
-    bags : Bags
-        Held out: a model looks better on the bags of its fit. Any mix of sizes and counts.
+    bags : Bags, or a source of bags (see `scan_bags`)
+        Held out: a model looks better on the bags of its fit. Any mix of sizes and counts. A source is read once, part
+        by part. Its features need no memory, but the scores do: about 100 bytes per row at the peak, as bins are cut at
+        their quantiles. Of more than 65,535 rows the cuts go by a sample, which differs with the order of the rows.
     confidence : float
     method : "score" or "rates"
         "rates" takes one TPR and one FPR in all bags. It needs labels only, but bags that differ in kind (wards, days)
@@ -524,9 +568,13 @@ def assess(
     >>> 0.944 in found.accuracy, found.accuracy.high - found.accuracy.low < 0.05
     (True, True)
     """
-    _check(confidence, method, shape, interval, n_bins, prevalence, bags)
-    require_exact(bags, "assess")
-    used = bags_used_in_fit(model, bags)
+    _check_settings(confidence, method, shape, interval, n_bins, prevalence)
+    if isinstance(bags, Bags):
+        _check_bags(bags)
+    task = partial(_Scored.of, model=model, threshold=threshold)
+    bags, given, fingerprints = sum_of_answers(model, bags, "assess", task).together()
+    _check_bags(bags)
+    used = None if fingerprints is None else used_in_fit(model, fingerprints)
     if used is not None and used.any():
         warnings.warn(
             f"bags to assess with should be held out; {int(used.sum())} of {bags.n_bags} were used to fit the model, "
@@ -534,7 +582,6 @@ def assess(
             BagwiseWarning,
             stacklevel=2,
         )
-    given = answers(model, bags, threshold)
     if method == "score":
         view, edges, codes = _score_view(given, bags, n_bins, prevalence)
     else:
@@ -599,7 +646,8 @@ def assessed_accuracy(model: Any, bags: Bags, *, n_bins: int = 10) -> float:
     >>> round(assessed_accuracy(oracle.ltf, oracle.sample(100, np.random.default_rng(0))), 2)
     1.0
     """
-    _check(0.95, "score", "monotone", "profile", n_bins, None, bags)
+    _check_settings(0.95, "score", "monotone", "profile", n_bins, None)
+    _check_bags(bags)
     view, _, _ = _score_view(answers(model, bags), bags, n_bins, None)
     fits = view.fits("monotone")
     level = float(chi2.ppf(0.95, 1)) * max(1.0, view.dispersion(fits[0].r).ratio)
@@ -689,8 +737,8 @@ def _between(figure: Figure) -> str:
     return f"{100 * figure.low:.1f} to {100 * figure.high:.1f} %"
 
 
-def _check(
-    confidence: float, method: str, shape: str, interval: str, n_bins: int, prevalence: float | None, bags: Bags
+def _check_settings(
+    confidence: float, method: str, shape: str, interval: str, n_bins: int, prevalence: float | None
 ) -> None:
     if not 0 < confidence < 1:
         raise InvalidInputError(f"confidence must lie strictly between 0 and 1; got {confidence}. Use 0.95 for 95 %.")
@@ -705,6 +753,9 @@ def _check(
         raise InvalidInputError(f"n_bins must be an integer in 2..64; got {n_bins!r}. Ten serve most bags.")
     if prevalence is not None and not 0 < prevalence < 1:
         raise InvalidInputError(f"prevalence must lie strictly between 0 and 1; got {prevalence}. Use 0.2 for 20 %.")
+
+
+def _check_bags(bags: Bags) -> None:
     if bags.n_bags < 2:
         raise InvalidInputError(f"an assessment needs at least two bags; got {bags.n_bags}. Hold out more.")
     if bags.counts.sum() in (0, bags.sizes.sum()):

@@ -10,14 +10,15 @@ negatives is unsatisfied with probability Pr[Bin(k, a) != Bin(l, b)]; (k, l) is 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import betaincinv
 
 from bagwise.arrays import AnyArray, FloatArray, IntArray
-from bagwise.bags import Bags, require_exact
-from bagwise.claims.answers import answers, bags_used_in_fit
+from bagwise.bags import Bags, BagSource
+from bagwise.claims.answers import answers, model_answers, model_fingerprints, sum_of_answers, used_in_fit
 from bagwise.errors import InvalidInputError
 
 __all__ = ["Certificate", "certify", "upper_bag_error"]
@@ -112,7 +113,7 @@ class Certificate:
 
 def certify(
     model: Any,
-    bags: Bags,
+    bags: BagSource,
     confidence: float = 0.95,
     prevalence: float | Literal["bags"] | None = None,
     *,
@@ -127,9 +128,10 @@ def certify(
     Parameters
     ----------
     model : anything with predict(X), or an array of labels, scores or probabilities (see `assess`)
-    bags : Bags
+    bags : Bags, or a source of bags (see `scan_bags`)
         Held out: not used in the fit, nor to choose the penalty or the threshold. Learners keep fingerprints of their
-        bags and such bags are refused; for other models it is assumed.
+        bags and such bags are refused; for other models it is assumed. A source is read once, part by part; memory
+        holds 8 bytes per bag, its fingerprint, and nothing of its rows.
     confidence : float
     prevalence : None, a number or "bags"
         Share of positives in the population for which the error is wanted: whatever it is, this number, or the share
@@ -158,18 +160,23 @@ def certify(
             raise InvalidInputError(f'prevalence must be None, a number in [0, 1] or "bags"; got {prevalence!r}.')
     elif prevalence is not None and not 0 <= float(prevalence) <= 1:
         raise InvalidInputError(f'prevalence must be None, a number in [0, 1] or "bags"; got {prevalence}.')
-    require_exact(bags, "certify")
-    used = bags_used_in_fit(model, bags)
+    held = sum_of_answers(model, bags, "certify", partial(_HeldOut.of, model=model, threshold=threshold))
+    used = None if held.fingerprints is None else used_in_fit(model, np.concatenate(held.fingerprints))
     if used is not None and used.any():
+        first = advice = ""
+        if isinstance(bags, Bags):
+            first = f" (the first is bag {int(np.argmax(used))})"
+            advice = ", or with those left by bags[~bagwise.bags_used_in_fit(model, bags)]"
         raise InvalidInputError(
-            f"bags for a certificate must be held out; {int(used.sum())} of {bags.n_bags} were used to fit the model "
-            f"(the first is bag {int(np.argmax(used))}). Certify with other bags, or with those left by "
-            "bags[~bagwise.bags_used_in_fit(model, bags)]."
+            f"bags for a certificate must be held out; {int(used.sum())} of {held.n_bags} were used to fit the model"
+            f"{first}. Certify with other bags{advice}."
         )
-    unsatisfied = int(np.sum(answers(model, bags, threshold).counts(bags) != bags.counts))
-    limit = upper_bag_error(unsatisfied, bags.n_bags, confidence)
-    keys = _Keys.of(bags)
-    share = float(bags.counts.sum() / bags.sizes.sum())
+    unsatisfied, n_bags = held.unsatisfied, held.n_bags
+    limit = upper_bag_error(unsatisfied, n_bags, confidence)
+    sizes, counts = held.sizes, held.counts
+    keys = _Keys(counts, sizes - counts, held.times / n_bags)
+    n_rows = int(held.times @ sizes)
+    share = float(int(held.times @ counts) / n_rows)
     region = _Region.below(keys, limit)
     miss, alarm = region.largest(lambda a, b: a), region.largest(lambda a, b: b)
     any_bound, bags_bound = max(miss, alarm), region.largest(lambda a, b: share * a + (1 - share) * b)
@@ -180,8 +187,8 @@ def certify(
     else:
         prevalence = pi = float(prevalence)
         bound = region.largest(lambda a, b: pi * a + (1 - pi) * b)
-    largest = int(bags.sizes.max())
-    mixed = bool(((bags.counts > 0) & (bags.counts < bags.sizes)).all())
+    largest = int(sizes.max())
+    mixed = bool(((counts > 0) & (counts < sizes)).all())
     vacuous = bound >= _CHANCE
     return Certificate(
         error_bound=bound,
@@ -191,9 +198,9 @@ def certify(
         bags_prevalence=bags_bound,
         miss_bound=miss,
         false_alarm_bound=alarm,
-        bag_error=unsatisfied / bags.n_bags,
+        bag_error=unsatisfied / n_bags,
         bag_error_bound=limit,
-        n_bags=bags.n_bags,
+        n_bags=n_bags,
         n_unsatisfied=unsatisfied,
         bags_share=share,
         paper_bound=4 * limit if mixed and limit < 1 / (4 * largest) else None,
@@ -202,7 +209,7 @@ def certify(
         vacuous=vacuous,
         reuse_checked=used is not None,
         assumptions=_assumptions(used is not None, prevalence),
-        notes=_notes(bags, unsatisfied, limit, vacuous, region.complement, share, miss, alarm),
+        notes=_notes(n_rows / n_bags, limit, vacuous, region.complement, share),
     )
 
 
@@ -223,6 +230,47 @@ def upper_bag_error(unsatisfied: int, n_bags: int, confidence: float) -> float:
     return min(1.0, max(limit, (unsatisfied + 1) / n_bags))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _HeldOut:
+    """All that a certificate asks of bags: their keys, how many are unsatisfied, their fingerprints. Merges with +."""
+
+    sizes: IntArray  # of the distinct keys, as the next two
+    counts: IntArray
+    times: IntArray
+    unsatisfied: int
+    fingerprints: tuple[IntArray, ...] | None  # None where the model keeps none
+
+    @classmethod
+    def of(cls, bags: Bags, model: Any, threshold: float | None) -> "_HeldOut":
+        """Of some bags."""
+        found = model_fingerprints(model, bags)
+        given = (model_answers if hasattr(model, "predict") else answers)(model, bags, threshold)
+        unsatisfied = int(np.sum(given.counts(bags) != bags.counts))
+        once = np.ones(bags.n_bags, np.int64)
+        return cls(*_tallied(bags.sizes, bags.counts, once), unsatisfied, None if found is None else (found,))
+
+    @property
+    def n_bags(self) -> int:
+        """Number of bags."""
+        return int(self.times.sum())
+
+    def __add__(self, other: "_HeldOut") -> "_HeldOut":
+        pairs = ((self.sizes, other.sizes), (self.counts, other.counts), (self.times, other.times))
+        keys = _tallied(*(np.concatenate(pair) for pair in pairs))
+        both = None
+        if self.fingerprints is not None and other.fingerprints is not None:
+            both = self.fingerprints + other.fingerprints
+        return _HeldOut(*keys, self.unsatisfied + other.unsatisfied, both)
+
+
+def _tallied(sizes: IntArray, counts: IntArray, times: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """The distinct keys in order, and how often each stands."""
+    keys, place = np.unique(np.column_stack([sizes, counts]), axis=0, return_inverse=True)
+    total = np.zeros(len(keys), np.int64)
+    np.add.at(total, place.ravel(), times)
+    return np.ascontiguousarray(keys[:, 0]), np.ascontiguousarray(keys[:, 1]), total
+
+
 # ---------------------------------------------------------------------- the region of (a, b)
 
 
@@ -233,12 +281,6 @@ class _Keys:
     positives: IntArray
     negatives: IntArray
     weights: FloatArray
-
-    @classmethod
-    def of(cls, bags: Bags) -> "_Keys":
-        keys, times = np.unique(np.column_stack([bags.sizes, bags.counts]), axis=0, return_counts=True)
-        positives = np.ascontiguousarray(keys[:, 1])
-        return cls(positives, np.ascontiguousarray(keys[:, 0] - keys[:, 1]), times / times.sum())
 
     def unsatisfied(self, a: AnyArray, b: AnyArray) -> FloatArray:
         """Mean probability of an unsatisfied bag at each (a, b)."""
@@ -363,12 +405,9 @@ def _where(prevalence: float | str | None) -> str:
     )
 
 
-def _notes(
-    bags: Bags, unsatisfied: int, limit: float, vacuous: bool, complement: bool, share: float, miss: float, alarm: float
-) -> tuple[str, ...]:
+def _notes(size: float, limit: float, vacuous: bool, complement: bool, share: float) -> tuple[str, ...]:
     notes = []
     if limit >= _CHANCE:
-        size = float(bags.sizes.mean())
         notes.append(
             f"the bound is vacuous: up to {_percent(limit)} of the bags may be unsatisfied, and from one half on bags "
             f"are satisfied by chance. Bags of {size:.3g} rows can only certify errors well below 1 / {size:.3g} = "

@@ -1,14 +1,14 @@
 """The commands that claim something of a model without labels: assess, certify, plan."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from bagwise.cli import streams
 from bagwise.cli.screen import AsJson, say, table, working
-
-if TYPE_CHECKING:
-    from bagwise import Bags
 
 __all__ = ["assess", "certify", "plan"]
 
@@ -23,6 +23,7 @@ ProportionColumn = Annotated[
     str | None, typer.Option("--proportion", help="Column with the share of positives of each row's bag, for --count.")
 ]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of each interval or bound, between 0 and 1.")]
+Stream = Annotated[bool, typer.Option("--stream", help="Read part by part: memory need not hold the features.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file; replaced only when complete.")
 ]
@@ -42,15 +43,15 @@ def assess(
     threshold: Annotated[float | None, typer.Option(help="Scores above it are positive.")] = None,
     interval: Annotated[str, typer.Option(help="profile (default), or bootstrap over bags.")] = "profile",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
+    stream: Stream = False,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
     """Estimate accuracy, TPR, FPR, ROC and more, with intervals, from the totals of held-out bags alone."""
     import bagwise as bw
 
-    learner, bags = _read(model, data, bag, count, proportion)
     settings: Any = {"method": method, "interval": interval, "random_state": seed}
-    with working(f"Assessing on {bags}"):
+    with _held_out(model, data, bag, count, proportion, stream, "Assessing") as (learner, bags):
         found = bw.assess(learner, bags, confidence, prevalence=prevalence, threshold=threshold, **settings)
     rows = [
         (_NAMES[name], f"{figure.estimate:.1%}", f"{figure.low:.1%}", f"{figure.high:.1%}")
@@ -60,8 +61,9 @@ def assess(
         large = found.calibration.in_the_large
         rows.append(("claimed - found share", f"{large.estimate:+.1%}", f"{large.low:+.1%}", f"{large.high:+.1%}"))
     at = "the bags' own share" if prevalence is None else f"a share of {prevalence:g}"
+    on = f"{found.n_bags:,} bags of {found.n_rows:,} rows" if stream else bags
     text: list[Any] = [
-        f"Assessed on {bags}, at {at} of positives",
+        f"Assessed on {on}, at {at} of positives",
         table(("figure", "estimate", "from", f"to ({confidence:.3g})"), rows),
     ]
     if len(found.branches) > 1:
@@ -84,6 +86,7 @@ def certify(
         str | None, typer.Option(help="Share of positives for which the bound is meant: a number, bags, or any.")
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="Scores above it are positive.")] = None,
+    stream: Stream = False,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -91,8 +94,7 @@ def certify(
     import bagwise as bw
 
     meant = _prevalence(prevalence)
-    learner, bags = _read(model, data, bag, count, proportion)
-    with working(f"Certifying on {bags}"):
+    with _held_out(model, data, bag, count, proportion, stream, "Certifying") as (learner, bags):
         found = bw.certify(learner, bags, confidence, meant, threshold=threshold)
     where = {"bags": "at the bags' share of positives", None: "at any share of positives"}.get(
         found.prevalence if not isinstance(found.prevalence, float) else "", f"at a share of positives of {prevalence}"
@@ -173,15 +175,25 @@ _NAMES = {
 }
 
 
-def _read(model: Path, data: str, bag: str, count: str | None, proportion: str | None) -> "tuple[Any, Bags]":
-    """The model, and the held-out bags with its features."""
+@contextmanager
+def _held_out(
+    model: Path, data: str, bag: str, count: str | None, proportion: str | None, stream: bool, doing: str
+) -> Iterator[tuple[Any, Any]]:
+    """The model, and the held-out bags with its features, in memory or in their files."""
     import bagwise as bw
 
     learner = bw.load(model)
     names = getattr(learner, "feature_names_in_", None)
-    features = None if names is None else [str(name) for name in names]
+    columns: dict[str, Any] = {"bag": bag, "count": count, "proportion": proportion}
+    columns["features"] = None if names is None else [str(name) for name in names]
+    if stream:
+        with streams.bar() as progress:
+            yield learner, bw.scan_bags(data, **columns, progress=progress)
+        return
     with working(f"Reading {data}"):
-        return learner, bw.read_bags(data, bag=bag, count=count, proportion=proportion, features=features)
+        bags = bw.read_bags(data, **columns)
+    with working(f"{doing} on {bags}"):
+        yield learner, bags
 
 
 def _bound(bound: float | None) -> str:

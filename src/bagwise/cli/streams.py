@@ -1,6 +1,7 @@
 """Fitting without holding the rows: files part by part, here or on a cluster.
 
-Owns what the options --stream, --workers and --cluster of ``fit`` do, and the bar that shows how far a pass is.
+Owns what the options --stream, --workers and --cluster of ``fit`` do, and the bar that shows how far a pass is, there
+and in ``assess`` and ``certify``.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 
 from bagwise.errors import InvalidInputError
 
-__all__ = ["fit"]
+__all__ = ["bar", "fit"]
 
 
 def fit(
@@ -31,7 +32,7 @@ def fit(
             f"the sums are taken by --workers or by --cluster; got {workers} and {cluster!r}. Leave one out."
         )
     bag, count, proportion, features = columns
-    with _bar() as progress:
+    with bar() as progress:
         scan = bw.scan_bags(data, bag=bag, count=count, proportion=proportion, features=features, progress=progress)
         with _client(workers, cluster) as client:
             source = scan if client is None else scan.on(client)
@@ -93,7 +94,7 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _bar() -> Iterator[Any]:
+def bar() -> Iterator[Any]:
     """A bar per pass on standard error, if someone watches."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
