@@ -249,6 +249,7 @@ def test_anyone_can_use_it(opened: Any, size: dict[str, int], scheme: str) -> No
     from axe_playwright_python.sync_playwright import Axe
 
     page = opened(viewport=size, color_scheme=scheme)
+    page.locator(".plot").first.scroll_into_view_if_needed()  # plots are drawn when they come near
     page.wait_for_selector(".plot svg")
     found = Axe().run(page).response["violations"]
     told = [f"{v['id']}: {v['help']}: {[node['target'] for node in v['nodes'][:3]]}" for v in found]
