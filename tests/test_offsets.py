@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import bagwise as bw
-from bagwise.learn.offsets import best_threshold, matching_threshold, n_satisfied, satisfied_intervals
+from bagwise.learn.offsets import (
+    best_threshold,
+    matching_threshold,
+    n_satisfied,
+    n_satisfied_along,
+    satisfied_intervals,
+    scores_along,
+)
 
 
 @st.composite
@@ -69,6 +76,37 @@ def test_balanced_bags_are_met_by_both_signs():
     assert found.balanced and found.satisfied == found.mirrored == 2
 
 
+@given(scored(max_size=5))
+def test_balanced_bags_know_no_sign_and_are_swept_once(case):
+    scores, bags = case
+    sizes = np.full(len(scores) // 2, 2)
+    scores, bags = scores[: sizes.sum()], bw.Bags.from_sizes(np.zeros((sizes.sum(), 1)), sizes, sizes // 2)
+    if not len(sizes):
+        return
+    found = best_threshold(scores, bags)
+    assert found.balanced and found.sign == 1
+    for sign, satisfied in ((1, found.satisfied), (-1, found.mirrored)):
+        assert satisfied == max(n_satisfied(sign * scores, t, bags) for t in everywhere(sign * scores))
+    assert n_satisfied(scores, found.threshold, bags) == found.satisfied
+    low, high = satisfied_intervals(scores, bags, signs=1)
+    both = satisfied_intervals(scores, bags)
+    assert_array_equal(low[0], both[0][0])
+    assert_array_equal(high[0], both[1][0])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_scores_are_products_and_the_same_for_equal_rows(dtype):
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.standard_normal((400, 7)).astype(dtype), 5, axis=0)
+    normal = rng.standard_normal(14)[::2]  # not contiguous
+    bags = bw.Bags.from_sizes(rows, [5] * 400, [2] * 400)
+    scores = scores_along(normal, bags)
+    # Seven products and sums, each rounded to 2^-53 of at most the sum of the absolute terms.
+    assert (np.abs(scores - rows @ normal) <= 14 * 2.0**-53 * (np.abs(rows) @ np.abs(normal))).all()
+    assert (scores.reshape(400, 5) == scores[::5, None]).all()
+    assert n_satisfied_along(normal, 0.0, bags) == n_satisfied(scores, 0.0, bags)
+
+
 def test_large_bags_that_no_sign_satisfies_get_theirs_from_deviations():
     rng = np.random.default_rng(0)
     oracle = bw.BagOracle(bw.LTF([1.0, 0.0]), np.zeros(2), np.eye(2), size=2000, count=1400)
@@ -86,7 +124,7 @@ def test_the_matching_threshold_predicts_the_total_or_the_nearest(case):
     assert off(matching_threshold(scores, total)) == min(map(off, everywhere(scores)))
 
 
-@pytest.mark.parametrize("q", [13, 50, 500])
+@pytest.mark.parametrize("q", [13, 20, 21, 50, 500])
 @pytest.mark.parametrize("kind", ["random", "sorted", "reversed", "two values", "equal"])
 def test_selection_is_sorting(q, kind):
     rng = np.random.default_rng(q)

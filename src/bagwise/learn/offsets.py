@@ -16,6 +16,7 @@ from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags, BagSource
 from bagwise.learn.tallies import BUDGET, Grid, Steps, Tally, resolved
 from bagwise.stats.moments import Moments
+from bagwise.stats.parallel import in_threads, n_threads
 
 __all__ = [
     "Threshold",
@@ -27,6 +28,8 @@ __all__ = [
     "n_satisfied_along",
     "satisfied_intervals",
 ]
+
+_BLOCK_ELEMENTS = 1 << 20  # numbers per task of a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,27 @@ class Threshold:
     balanced: bool  # whether all bags have as many positives as negatives
 
 
-def satisfied_intervals(scores: FloatArray, bags: Bags) -> tuple[FloatArray, FloatArray]:
+def scores_along(normal: FloatArray, bags: Bags) -> FloatArray:
+    """rows · normal of the bags in memory, in float64."""
+    from bagwise.stats.kernels import projections
+
+    normal = np.ascontiguousarray(normal, dtype=np.float64)
+    scores = np.empty(bags.n_rows)
+    rows = max(1, _BLOCK_ELEMENTS // bags.n_features)
+    parts = [slice(first, first + rows) for first in range(0, bags.n_rows, rows)]
+    in_threads(lambda part: projections(bags.X[part], normal, scores[part]), parts, n_threads(bags.X.size))
+    return scores
+
+
+def satisfied_intervals(scores: FloatArray, bags: Bags, *, signs: int = 2) -> tuple[FloatArray, FloatArray]:
     """Bounds low, high of the thresholds that satisfy each bag (low <= t < high), for scores and negatives.
 
-    Both have shape (2, n_bags): first row sign +1, second row sign -1.
+    Both have shape (signs, n_bags): first row sign +1, second row, unless one sign is asked for, sign -1.
     """
     from bagwise.stats.kernels import cut_scores
 
-    low, high = np.empty((2, bags.n_bags)), np.empty((2, bags.n_bags))
-    cut_scores(np.ascontiguousarray(scores, dtype=np.float64), bags.starts, bags.counts, low, high)
+    low, high = np.empty((signs, bags.n_bags)), np.empty((signs, bags.n_bags))
+    cut_scores(np.ascontiguousarray(scores, dtype=np.float64), bags.sizes, bags.counts, low, high)
     return low, high
 
 
@@ -64,10 +79,11 @@ def best_threshold(scores: FloatArray, bags: Bags) -> Threshold:
 
     Of several best intervals the widest finite one is taken: an end point would hang on rounding.
     """
-    low, high = satisfied_intervals(scores, bags)
-    margin = _margin(scores)
-    plus, minus = (_in_middle(*_most_covered(low[side], high[side]), margin) for side in (0, 1))
-    return _signed(plus, minus, bags.n_bags, bags.balanced, lambda: _deviations(scores, bags, plus[1], minus[1]))
+    margin, balanced = _margin(scores), bags.balanced
+    low, high = satisfied_intervals(scores, bags, signs=1 if balanced else 2)
+    plus, *rest = (_in_middle(*_most_covered(*ends), margin) for ends in zip(low, high, strict=True))
+    minus = (plus[0], -plus[1]) if balanced else rest[0]  # where all is balanced the one is the other's mirror image
+    return _signed(plus, minus, bags.n_bags, balanced, lambda: _deviations(scores, bags, plus[1], minus[1]))
 
 
 def best_threshold_along(normal: FloatArray, source: BagSource, moments: Moments) -> Threshold:
@@ -77,7 +93,7 @@ def best_threshold_along(normal: FloatArray, source: BagSource, moments: Moments
     rule beyond; the moments only place the bins, see ``tallies``. A doubtful sign costs one more.
     """
     if isinstance(source, Bags):
-        return best_threshold(source.X @ normal, source)
+        return best_threshold(scores_along(normal, source), source)
     grid = _grid(normal, moments)
     found = source.reduce(_Intervals(normal, (grid, replace(grid, lows=-grid.highs, highs=-grid.lows)), BUDGET))
     margin = found.margin
@@ -117,7 +133,7 @@ def matching_threshold_along(normal: FloatArray, source: BagSource, moments: Mom
     From a source in parts it is one pass as a rule, two at most for any data met so far.
     """
     if isinstance(source, Bags):
-        return matching_threshold(source.X @ normal, int(source.counts.sum()))
+        return matching_threshold(scores_along(normal, source), int(source.counts.sum()))
     # Placed by the moments, the share of positives only says where to keep the scores; the totals decide.
     found = source.reduce(_Ranks(normal, _grid(normal, moments), 1 - moments.proportion, BUDGET))
     n, total, margin = found.n_rows, found.n_positive, found.margin
@@ -175,9 +191,12 @@ def _signed(
     """The better of the two signs.
 
     Satisfied bags decide if they differ by more than twice what chance explains. In large bags an imperfect direction
-    satisfies hardly any with either sign; then the smaller total deviation of the counts decides.
+    satisfies hardly any with either sign; then the smaller total deviation of the counts decides. Balanced bags know no
+    sign: it stays as it is.
     """
-    if (plus[0] - minus[0]) ** 2 > 4 * (plus[0] + minus[0]):
+    if balanced:
+        positive = True
+    elif (plus[0] - minus[0]) ** 2 > 4 * (plus[0] + minus[0]):
         positive = plus[0] > minus[0]
     else:
         by_plus, by_minus = deviations()
@@ -188,12 +207,10 @@ def _signed(
 
 def _deviations(scores: FloatArray, bags: Bags, at_plus: float, at_minus: float) -> IntArray:
     """Sum over bags of |number predicted positive - k|, for both signs."""
-    starts = bags.starts[:-1]
-    excess: tuple[IntArray, IntArray] = (
-        np.add.reduceat(scores > at_plus, starts, dtype=np.int64) - bags.counts,
-        np.add.reduceat(-scores > at_minus, starts, dtype=np.int64) - bags.counts,
-    )
-    return np.array([np.abs(excess[0]).sum(), np.abs(excess[1]).sum()])
+    from bagwise.stats.kernels import deviations
+
+    scores = np.ascontiguousarray(scores, dtype=np.float64)
+    return np.array(deviations(scores, bags.sizes, bags.counts, at_plus, at_minus))
 
 
 def _middle(low: float, high: float) -> float:
@@ -252,7 +269,7 @@ class _Intervals:
     budget: int
 
     def __call__(self, bags: Bags) -> _Swept:
-        scores = bags.X @ self.normal
+        scores = scores_along(self.normal, bags)
         low, high = satisfied_intervals(scores, bags)
         plus, minus = (Tally(self.grids[i], *_steps(low[i], high[i]), None, self.budget) for i in (0, 1))
         return _Swept((plus, minus), bags.n_bags, bags.balanced, float(scores.min()), float(scores.max()))
@@ -268,7 +285,7 @@ class _Side:
     budget: int
 
     def __call__(self, bags: Bags) -> Tally:
-        low, high = satisfied_intervals(bags.X @ self.normal, bags)
+        low, high = satisfied_intervals(scores_along(self.normal, bags), bags)
         always, (steps,) = _steps(low[self.side], high[self.side])
         return Tally(self.grid, always, (steps[self.grid.inside(steps.values)],), None, self.budget)
 
@@ -286,7 +303,7 @@ class _Deviations:
     at_minus: float
 
     def __call__(self, bags: Bags) -> IntArray:
-        return _deviations(bags.X @ self.normal, bags, self.at_plus, self.at_minus)
+        return _deviations(scores_along(self.normal, bags), bags, self.at_plus, self.at_minus)
 
 
 def n_satisfied_along(normal: FloatArray, threshold: float, source: BagSource) -> int:
@@ -302,7 +319,7 @@ class _SatisfiedBy:
     threshold: float
 
     def __call__(self, bags: Bags) -> int:
-        return n_satisfied(bags.X @ self.normal, self.threshold, bags)
+        return n_satisfied(scores_along(self.normal, bags), self.threshold, bags)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -339,7 +356,7 @@ class _Ranks:
     budget: int
 
     def __call__(self, bags: Bags) -> _Ranked:
-        scores = bags.X @ self.normal
+        scores = scores_along(self.normal, bags)
         inside = scores[self.grid.inside(scores)].astype(np.float64, copy=False)
         steps = Steps.of(inside, np.ones(len(inside), np.int64))
         return _Ranked(

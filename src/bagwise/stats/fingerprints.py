@@ -41,7 +41,7 @@ def bag_fingerprints(bags: Bags) -> IntArray:
         )
 
     in_threads(fill, bag_parts(bags.sizes, max(1, _BLOCK // bags.n_features)), n_threads(bags.X.size))
-    fingerprints: IntArray = (hashes >> np.uint64(64 - _BITS)).astype(np.int64)
+    fingerprints: IntArray = (hashes >> np.uint64(64 - _BITS)).view(np.int64)
     return fingerprints
 
 
