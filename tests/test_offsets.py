@@ -78,11 +78,10 @@ def test_balanced_bags_are_met_by_both_signs():
 
 @given(scored(max_size=5))
 def test_balanced_bags_know_no_sign_and_are_swept_once(case):
-    scores, bags = case
-    sizes = np.full(len(scores) // 2, 2)
-    scores, bags = scores[: sizes.sum()], bw.Bags.from_sizes(np.zeros((sizes.sum(), 1)), sizes, sizes // 2)
-    if not len(sizes):
-        return
+    scores = np.repeat(case[0], 2) + np.tile([0.0, 1.0], len(case[0]))
+    scores = scores[np.random.default_rng(0).permutation(len(scores))]
+    sizes = np.full(len(case[0]), 2)
+    bags = bw.Bags.from_sizes(np.zeros((len(scores), 1)), sizes, sizes // 2)
     found = best_threshold(scores, bags)
     assert found.balanced and found.sign == 1
     for sign, satisfied in ((1, found.satisfied), (-1, found.mirrored)):

@@ -47,7 +47,10 @@ def bag_fingerprints(bags: Bags) -> IntArray:
 
 def kept_fingerprints(bags: Bags) -> IntArray:
     """What a model keeps of its bags: their fingerprints, sorted, at most the `MOST_KEPT` smallest."""
-    return np.sort(bag_fingerprints(bags))[:MOST_KEPT]
+    fingerprints = bag_fingerprints(bags)
+    if len(fingerprints) > MOST_KEPT:
+        fingerprints = np.partition(fingerprints, MOST_KEPT)[:MOST_KEPT]
+    return np.sort(fingerprints)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
