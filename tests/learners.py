@@ -25,7 +25,7 @@ from bagwise.learn.directions import (
     one_row_mean_direction,
     spectral_direction,
 )
-from bagwise.learn.offsets import best_threshold, matching_threshold
+from bagwise.learn.offsets import best_threshold, matching_threshold, scores_along
 from bagwise.learn.random_ltf import best_random_ltf, class_ratio_ltf
 from bagwise.learn.sdp import sdp_ltf
 from bagwise.learn.starts import Search
@@ -61,15 +61,16 @@ def rng() -> np.random.Generator:
 
 def along(normal: Any, bags: Bags, *, offset: str = "satisfied") -> bw.LTF:
     """Sign by satisfied bags, and an offset of the named kind."""
-    found = best_threshold(bags.X @ normal, bags)
+    scores = scores_along(normal, bags)
+    found = best_threshold(scores, bags)
     if offset == "count":
-        return bw.LTF(found.sign * normal, -matching_threshold(found.sign * bags.X @ normal, int(bags.counts.sum())))
+        return bw.LTF(found.sign * normal, -matching_threshold(found.sign * scores, int(bags.counts.sum())))
     return bw.LTF(found.sign * normal, -found.threshold if offset == "satisfied" else 0.0)
 
 
 def amm(bags: Bags) -> bw.LTF:
     normal = combined_direction(moments(bags)).normal
-    sign = best_threshold(bags.X @ normal, bags).sign
+    sign = best_threshold(scores_along(normal, bags), bags).sign
     fit = alternate(bags, sign * normal, 10.0, fit_intercept=True, max_rounds=200).fit
     return bw.LTF(fit.coef, fit.intercept)
 

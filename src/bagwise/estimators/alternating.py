@@ -10,7 +10,7 @@ from bagwise.estimators.base import BagEstimator, require_positive, warn_all
 from bagwise.learn.alternating import alternate
 from bagwise.learn.directions import combined_direction
 from bagwise.learn.identifiability import balance_finding
-from bagwise.learn.offsets import best_threshold
+from bagwise.learn.offsets import best_threshold, scores_along
 from bagwise.ltf import LTF
 from bagwise.stats.moments import BagMoments
 
@@ -55,7 +55,7 @@ class AlternatingMeanMap(BagEstimator):
         self.ambiguous_ = bags.balanced
         warn_all(balance_finding(bags))
         normal = combined_direction(BagMoments.from_bags(bags).finalize()).normal
-        sign = best_threshold(bags.X @ normal, bags).sign
+        sign = best_threshold(scores_along(normal, bags), bags).sign
         found = alternate(bags, sign * normal, self.C, fit_intercept=self.fit_intercept, max_rounds=self.max_rounds)
         self.n_rounds_ = found.n_rounds
         if not found.settled:

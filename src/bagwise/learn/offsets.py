@@ -27,6 +27,7 @@ __all__ = [
     "n_satisfied",
     "n_satisfied_along",
     "satisfied_intervals",
+    "scores_along",
 ]
 
 _BLOCK_ELEMENTS = 1 << 20  # numbers per task of a thread

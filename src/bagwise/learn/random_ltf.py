@@ -10,7 +10,7 @@ import numpy as np
 
 from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags
-from bagwise.learn.offsets import best_threshold, matching_threshold
+from bagwise.learn.offsets import best_threshold, matching_threshold, scores_along
 from bagwise.ltf import LTF
 
 __all__ = ["BestOfRandom", "best_random_ltf", "class_ratio_ltf"]
@@ -43,7 +43,7 @@ def class_ratio_ltf(bags: Bags, rng: np.random.Generator) -> LTF:
     """A random normal with the offset that predicts the total number of positives [BSR23, appendix on class ratios]."""
     normal = rng.standard_normal(bags.n_features)
     normal /= np.linalg.norm(normal)
-    return LTF(normal, -matching_threshold(bags.X @ normal, int(bags.counts.sum())))
+    return LTF(normal, -matching_threshold(scores_along(normal, bags), int(bags.counts.sum())))
 
 
 def _satisfied_as_drawn(bags: Bags, normals: FloatArray) -> IntArray:
@@ -57,5 +57,5 @@ def _satisfied_as_drawn(bags: Bags, normals: FloatArray) -> IntArray:
 
 
 def _swept(bags: Bags, normal: FloatArray) -> BestOfRandom:
-    found = best_threshold(bags.X @ normal, bags)
+    found = best_threshold(scores_along(normal, bags), bags)
     return BestOfRandom(LTF(found.sign * normal, -found.threshold), found.satisfied)
