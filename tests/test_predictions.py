@@ -120,6 +120,37 @@ def test_what_fails_late_leaves_the_old_output(tmp_path: Path, monkeypatch: pyte
     assert sorted(os.listdir(tmp_path)) == ["out.parquet", "r.parquet"]
 
 
+# ---------------------------------------------------------------------- a full disk
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "csv"])
+def test_a_full_disk_leaves_the_old_output(tmp_path: Path, small_disk: Path, ending: str) -> None:
+    write_table(some_rows(100_000), tmp_path / "r.parquet")  # 4 MB of rows for a disk of 1 MB
+    out = small_disk / f"out.{ending}"
+    out.write_text("old")
+    with pytest.raises(InvalidInputError, match=rf"out\.{ending} must be writable; .*No space left on device"):
+        bw.write_predictions(fitted(), tmp_path / "r.parquet", out)
+    assert out.read_text() == "old" and os.listdir(small_disk) == [out.name]
+
+
+@pytest.mark.parametrize("command", ["fit", "fit --stream", "predict"])
+def test_the_program_says_that_the_disk_is_full(tmp_path: Path, small_disk: Path, command: str) -> None:
+    oracle = bw.BagOracle(bw.LTF([1.0] * 50), np.zeros(50), np.eye(50), size=6, count=[1 / 7] * 7)
+    bw.write_bags(oracle.sample(1000, np.random.default_rng(0)), tmp_path / "b.parquet")
+    bw.save(bw.MeanMap().fit(bw.read_bags(tmp_path / "b.parquet")), tmp_path / "m.json")
+    out = small_disk / ("p.parquet" if command == "predict" else "m.json")
+    (small_disk / "filler").write_bytes(bytes((1 << 20) - (1 << 12)))  # one page is left, and a draft takes it
+    start = [sys.executable, "-m", "bagwise.cli"]
+    line = ["predict", tmp_path / "m.json"] if command == "predict" else [*command.split(), "--model", "meanmap"]
+    ended = subprocess.run(
+        [*start, *map(str, line), str(tmp_path / "b.parquet"), "-o", str(out)], capture_output=True, text=True
+    )
+    assert ended.returncode != 0 and ended.stdout == ""
+    assert f"{out} must be writable; " in ended.stderr and "No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert os.listdir(small_disk) == ["filler"]
+
+
 PEAK = """
 import resource, sys
 import bagwise as bw

@@ -1,7 +1,6 @@
 """Bags in files: the same sums however the rows are cut, in bounded memory, and plain words when files misbehave."""
 
 import gc
-import os
 import re
 import subprocess
 import sys
@@ -363,19 +362,6 @@ def test_a_full_disk_stops_regrouping_and_leaves_nothing(tmp_path: Path, small_d
     with pytest.raises(InvalidInputError, match=r"scattered.*No space left on device.*scratch="):
         bw.SpectralLTF().fit(bw.scan_bags(tmp_path / "b.parquet", scratch=small_disk))
     assert list(small_disk.iterdir()) == []
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of one megabyte."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small file system takes root")
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True).returncode:
-        pytest.skip("this machine does not let root mount a tmpfs")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 # ---------------------------------------------------------------------- memory
