@@ -128,7 +128,7 @@ class LikelihoodTask:
                 float(w**2 @ (2 * var**2 + fourth)),
             )
 
-        found = in_threads(of, bag_parts(sizes, _PART_ROWS), n_threads(X.size))
+        found = in_threads(of, bag_parts(starts, _PART_ROWS), n_threads(X.size))
         total = found[0]
         for part in found[1:]:
             total = total + part

@@ -40,7 +40,7 @@ def bag_fingerprints(bags: Bags) -> IntArray:
             rows.view(np.uint64), starts[part.start : part.stop + 1], bags.counts[part], multipliers, hashes[part]
         )
 
-    in_threads(fill, bag_parts(bags.sizes, max(1, _BLOCK // bags.n_features)), n_threads(bags.X.size))
+    in_threads(fill, bag_parts(starts, max(1, _BLOCK // bags.n_features)), n_threads(bags.X.size))
     fingerprints: IntArray = (hashes >> np.uint64(64 - _BITS)).view(np.int64)
     return fingerprints
 

@@ -15,7 +15,6 @@ The identities behind it, for all pairs of every bag and no pair loop:
   into slope and residual.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from bagwise.arrays import FloatArray, IntArray
 from bagwise.bags import Bags
 from bagwise.errors import InvalidInputError
+from bagwise.stats.parallel import bag_parts
 
 __all__ = ["BagMoments", "Moments", "key_moments", "one_draw_moments"]
 
@@ -269,15 +269,9 @@ def one_draw_moments(bags: Bags, rng: np.random.Generator, *, fresh: bool = Fals
 # ---------------------------------------------------------------------- sums over blocks
 
 
-def _blocks(starts: IntArray, n_features: int) -> Iterator[slice]:
+def _blocks(starts: IntArray, n_features: int) -> list[slice]:
     """Slices of bags whose rows fill about one cache-sized block; never less than one bag."""
-    rows, n_bags = max(_BLOCK_ELEMENTS // n_features, 1), len(starts) - 1
-    first = 0
-    while first < n_bags:
-        stop = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1
-        stop = min(max(stop, first + 1), n_bags)
-        yield slice(first, stop)
-        first = stop
+    return bag_parts(starts, max(_BLOCK_ELEMENTS // n_features, 1))
 
 
 def _grams(bags: Bags, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -287,7 +281,7 @@ def _grams(bags: Bags, origin: FloatArray) -> tuple[FloatArray, FloatArray]:
     d = bags.n_features
     starts = bags.starts
     gram, squares = np.zeros((d + 2, d + 2)), np.zeros((d, d))
-    blocks = list(_blocks(starts, d))
+    blocks = _blocks(starts, d)
     buffer = np.empty((max(chosen.stop - chosen.start for chosen in blocks), d + 2))  # fresh pages cost as much as sums
     for chosen in blocks:
         rows = bags.X[starts[chosen.start] : starts[chosen.stop]]

@@ -37,19 +37,18 @@ def n_threads(work: int) -> int:
     return max(1, min(available, int(limit))) if limit.isdecimal() else available
 
 
-def bag_parts(sizes: IntArray, max_rows: int) -> list[slice]:
-    """Consecutive bags in parts of at most max_rows rows; a larger bag is a part of its own.
+def bag_parts(starts: IntArray, max_rows: int) -> list[slice]:
+    """Consecutive bags in parts of at most max_rows rows, by where they start; a larger bag is a part of its own.
 
-    >>> bag_parts(np.array([3, 3, 9, 1]), 6)
+    >>> bag_parts(np.array([0, 3, 6, 15, 16]), 6)
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
-    ends = np.cumsum(sizes)
-    parts, start = [], 0
-    while start < len(sizes):
-        before = ends[start] - sizes[start]
-        stop = max(start + 1, int(np.searchsorted(ends, before + max_rows, side="right")))
-        parts.append(slice(start, stop))
-        start = stop
+    parts, first, n_bags = [], 0, len(starts) - 1
+    while first < n_bags:
+        stop = int(np.searchsorted(starts, starts[first] + max_rows, side="right")) - 1
+        stop = min(max(stop, first + 1), n_bags)
+        parts.append(slice(first, stop))
+        first = stop
     return parts
 
 

@@ -59,7 +59,7 @@ def count_posterior(log_odds: FloatArray, starts: IntArray, counts: IntArray) ->
         first, stop = starts[part.start], starts[part.stop]
         count_terms(eta[first:stop], starts[part.start : part.stop + 1], counts[part], loglik[part], labels[first:stop])
 
-    in_threads(task, bag_parts(np.diff(starts), _PART_ROWS), n_threads(20 * len(eta)))
+    in_threads(task, bag_parts(starts, _PART_ROWS), n_threads(20 * len(eta)))
     return CountPosterior(loglik, labels)
 
 
@@ -87,7 +87,7 @@ def bag_posterior(log_odds: FloatArray, bags: Bags) -> CountPosterior:
             loglik[part], labels[first:stop],
         )  # fmt: skip
 
-    in_threads(task, bag_parts(bags.sizes, _PART_ROWS), n_threads(20 * len(eta)))
+    in_threads(task, bag_parts(starts, _PART_ROWS), n_threads(20 * len(eta)))
     return CountPosterior(loglik, labels)
 
 
