@@ -23,10 +23,12 @@ from bagwise.bags import Bags, BagSource, is_bag_target, is_dask
 from bagwise.errors import BagwiseWarning, FitWarning, IdentifiabilityWarning, InvalidInputError, NotIdentifiableError
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import KeptFingerprints, kept_fingerprints
+from bagwise.stats.moments import BagMoments, Moments
 
 __all__ = [
     "BagDoor",
     "BagEstimator",
+    "MomentsEstimator",
     "SigmoidProbability",
     "generator",
     "require_choice",
@@ -74,13 +76,7 @@ class BagDoor(ClassifierMixin, BaseEstimator):
         """
         learnt = self._check_source(X, y, bags, client)
         if isinstance(learnt, Bags):
-            if learnt.release is not None and not self._reads_releases:
-                warnings.warn(
-                    f"{type(self).__name__} takes totals for exact; these were released with noise and are rounded to "
-                    "0..size. BagLogisticRegression and BagClassifier sum over the true counts.",
-                    FitWarning,
-                    stacklevel=2,
-                )
+            self._warn_of_release(learnt)
             self._learn(learnt)
             self.bag_fingerprints_ = kept_fingerprints(learnt)
             return self
@@ -91,6 +87,15 @@ class BagDoor(ClassifierMixin, BaseEstimator):
 
     def _learn(self, bags: Any) -> None:
         raise NotImplementedError
+
+    def _warn_of_release(self, bags: Bags) -> None:
+        if bags.release is not None and not self._reads_releases:
+            warnings.warn(
+                f"{type(self).__name__} takes totals for exact; these were released with noise and are rounded to "
+                "0..size. BagLogisticRegression and BagClassifier sum over the true counts.",
+                FitWarning,
+                stacklevel=3,
+            )
 
     # ------------------------------------------------------------------ what comes in
 
@@ -185,11 +190,11 @@ class BagDoor(ClassifierMixin, BaseEstimator):
             )
         return Bags.from_row_proportions(X, ids, per_row, feature_names=self._names())
 
-    def _from_labels(self, X: Any, y: Any, reset: bool) -> Bags:
-        """Plain labels are bags of one row."""
+    def _from_labels(self, X: Any, y: Any, reset: bool, *, classes: Any = None) -> Bags:
+        """Plain labels are bags of one row; they may lack a class only where both are stated."""
         X, labels = validate_data(self, X, y, reset=reset, dtype=_DTYPES, y_numeric=False)
         check_classification_targets(labels)
-        classes = np.unique(labels)
+        classes = np.unique(labels) if classes is None else np.unique(classes)
         if reset:
             if len(classes) > 2:
                 raise InvalidInputError(
@@ -202,6 +207,12 @@ class BagDoor(ClassifierMixin, BaseEstimator):
                     f"class from itself."
                 )
             self.classes_ = classes
+        if not (known := np.isin(labels, self.classes_)).all():
+            row = int(np.argmin(known))
+            raise InvalidInputError(
+                f"labels must be of the classes {self.classes_.tolist()}; got {labels.tolist()[row]!r} in row {row}. "
+                "State both classes at the first call."
+            )
         positive = (labels == self.classes_[1]).astype(np.int64)
         return Bags.from_sizes(X, np.ones(len(X), np.int64), positive, feature_names=self._names())
 
@@ -293,6 +304,87 @@ class BagEstimator(BagDoor):
         from bagwise.claims.metrics import bag_error
 
         return 1.0 - bag_error(self.ltf_, bags)
+
+
+class MomentsEstimator(BagEstimator):
+    """A linear classifier whose bags are known to it by their moments alone, so that it can learn on.
+
+    A subclass defines ``_along(moments) -> LTF``. The sums, two matrices of d x d, are not part of model files.
+    """
+
+    _learns_from_sums = True
+    _sums: BagMoments
+
+    def _fit(self, bags: BagSource) -> LTF:
+        sums = bags.reduce(BagMoments.from_bags)
+        ltf = self._along(sums.finalize())
+        self._sums = sums
+        return ltf
+
+    def _along(self, moments: Moments) -> LTF:
+        raise NotImplementedError
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, *, bags: Any = None) -> Self:
+        """Learn from further bags: the model is then that of all bags so far, to rounding.
+
+        No bag may come in two calls: its halves would be taken for two bags. As long as the bags do not tell a boundary
+        there is a warning and no prediction.
+
+        Parameters
+        ----------
+        X, y, bags : as in ``fit``
+        classes : the two classes, optional
+            Needed at the first call where ``y`` holds labels, as some of the rows may lack one.
+
+        Returns
+        -------
+        The estimator.
+        """
+        first = not hasattr(self, "_sums")
+        if first and hasattr(self, "coef_"):
+            raise InvalidInputError(
+                f"partial_fit of {type(self).__name__} goes on from the sums of its bags; this model has none, as it "
+                "was loaded or fitted by other than sums. Fit a new one."
+            )
+        learnt = self._check_part(X, y, classes, bags, first)
+        found = learnt.reduce(_Both(BagMoments.from_bags))
+        sums = found.sums if first else self._sums + found.sums
+        kept = found.kept if first else KeptFingerprints(self.bag_fingerprints_) + found.kept
+        try:
+            self._store(self._along(sums.finalize()))
+        except NotIdentifiableError as error:
+            warnings.warn(f"no boundary yet: {error}", IdentifiabilityWarning, stacklevel=2)
+        self._sums, self.bag_fingerprints_ = sums, kept.values
+        return self
+
+    def _check_part(self, X: Any, y: Any, classes: Any, ids: Any, first: bool) -> BagSource:
+        found: BagSource
+        if isinstance(X, BagSource) and not isinstance(X, Bags):
+            if y is not None or ids is not None:
+                raise InvalidInputError("a source carries its totals; got y= or bags= besides. Leave them out.")
+            self._check_features(X, reset=first)
+            if first:
+                self.classes_ = np.array([0, 1])
+            found = X
+        elif isinstance(X, Bags) or y is None or ids is not None or is_bag_target(y):
+            found = self._check_bags(X, y, ids, reset=first)
+            self._warn_of_release(found)
+        elif first and classes is None:
+            raise InvalidInputError(
+                "classes must be passed on the first call to partial_fit with labels, as some rows may lack one; got "
+                "none. Pass classes=[0, 1], or whatever the two are."
+            )
+        else:
+            found = self._from_labels(X, y, first, classes=classes)
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise InvalidInputError(
+                f"classes must stay those of the first call, {self.classes_.tolist()}, and those of totals are 0 and "
+                f"1; got {np.unique(classes).tolist()}. Leave classes= out."
+            )
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,16 +6,16 @@ import numpy as np
 
 from bagwise.bags import Bags, BagSource
 from bagwise.errors import InvalidInputError
-from bagwise.estimators.base import BagEstimator, generator, require_choice, warn_all
+from bagwise.estimators.base import MomentsEstimator, generator, require_choice, warn_all
 from bagwise.learn.directions import fisher_ltf, mean_direction, one_row_mean_direction, slope_direction
 from bagwise.learn.identifiability import direction_findings
 from bagwise.ltf import LTF
-from bagwise.stats.moments import BagMoments
+from bagwise.stats.moments import Moments
 
 __all__ = ["MeanLTF", "MeanMap"]
 
 
-class MeanLTF(BagEstimator):
+class MeanLTF(MomentsEstimator):
     """Homogeneous linear threshold along the mean of unbalanced bags: the paper's A3, for rows from N(0, I).
 
     Rows are weighed by 2p - 1, so bags of any unbalanced sizes and counts work together. On other distributions the
@@ -41,20 +41,25 @@ class MeanLTF(BagEstimator):
     True
     """
 
-    _learns_from_sums = True
-
     def __init__(self, *, pairs: Literal["all", "one"] = "all", random_state: Any = None) -> None:
         self.pairs = pairs
         self.random_state = random_state
 
     def _fit(self, bags: BagSource) -> LTF:
         require_choice(self, "pairs", ("all", "one"))
+        if self.pairs == "all":
+            return super()._fit(bags)
+        if not isinstance(bags, Bags):
+            raise InvalidInputError('pairs="one" needs the bags in memory; got a source. Leave it at "all".')
+        self.__dict__.pop("_sums", None)
         self.ambiguous_ = False
+        return LTF(one_row_mean_direction(bags, generator(self.random_state)), 0.0)
+
+    def _along(self, moments: Moments) -> LTF:
         if self.pairs == "one":
-            if not isinstance(bags, Bags):
-                raise InvalidInputError('pairs="one" needs the bags in memory; got a source. Leave it at "all".')
-            return LTF(one_row_mean_direction(bags, generator(self.random_state)), 0.0)
-        return LTF(mean_direction(bags.reduce(BagMoments.from_bags).finalize()), 0.0)
+            raise InvalidInputError('partial_fit needs sums over all rows; got pairs="one". Set it to "all".')
+        self.ambiguous_ = False
+        return LTF(mean_direction(moments), 0.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -62,7 +67,7 @@ class MeanLTF(BagEstimator):
         return tags
 
 
-class MeanMap(BagEstimator):
+class MeanMap(MomentsEstimator):
     """Linear classifier from class means that are read off bag means of different proportions.
 
     The mean of a bag is linear in its proportion whatever the distribution of the classes; its ends at 0 and 1 are the
@@ -82,12 +87,13 @@ class MeanMap(BagEstimator):
     >>> model = bw.MeanMap().fit(oracle.sample(500, np.random.default_rng(0)))
     >>> bool(model.ltf_.angle(oracle.ltf) < 0.1)
     True
+
+    Bags that come later are learnt from by ``partial_fit``, without those before:
+
+    >>> model = model.partial_fit(oracle.sample(500, np.random.default_rng(1)))
     """
 
-    _learns_from_sums = True
-
-    def _fit(self, bags: BagSource) -> LTF:
-        moments = bags.reduce(BagMoments.from_bags).finalize()
+    def _along(self, moments: Moments) -> LTF:
         warn_all(direction_findings(moments, slope_direction(moments)))
         negative = moments.mean - moments.proportion * moments.slope
         self.means_ = np.stack([negative, negative + moments.slope])
