@@ -171,3 +171,15 @@ def test_what_is_wrong_with_a_file_comes_back_from_the_worker(folder: Path, clie
     (folder / "1.parquet").write_bytes(bytes(damaged))
     with pytest.raises(InvalidInputError, match=r"1.parquet"):
         bw.SpectralLTF().fit(bw.scan_bags(folder), client=client)
+
+
+def test_claims_are_summed_by_the_workers(folder: Path, bags: bw.Bags, client: Client) -> None:
+    model = bw.LTF([1.0, 2.5, 3.0], 0.5)
+    scan = bw.scan_bags(folder).on(client)
+    assert bw.certify(model, scan) == bw.certify(model, bags)
+    streamed, in_memory = bw.assess(model, scan).accuracy, bw.assess(model, bags).accuracy
+    # Sums over bags in another order, in a search that ends within 1e-5 of the best log-likelihood.
+    assert_allclose([streamed.low, streamed.high], [in_memory.low, in_memory.high], atol=1e-3)
+    used = bw.SpectralLTF().fit(bags[:100])
+    with pytest.raises(InvalidInputError, match="100 of 600 were used"):
+        bw.certify(used, scan)
