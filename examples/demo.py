@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 from sklearn.linear_model import LogisticRegression
 
 import bagwise as bw
-from bagwise.data.io import read_rows, write_table
 from bagwise.data.problems import random_oracle
 
 FEATURES, SIZE, COUNT, BAGS = 10, 10, 8, 2000
@@ -44,10 +43,8 @@ def main(folder: Path) -> None:
         table.append((type(learner).__name__, "totals of bags", learner, learner.ltf_, time.perf_counter() - start))
     bw.save(learner, model_file)
     model = bw.load(model_file)
-    new = read_rows(rows, list(model.feature_names_in_), ignore=("bag", "positives"))
-    labels = model.predict(new.features)
-    probabilities = model.predict_proba(new.features)[:, 1]
-    write_table(new.with_columns({"prediction": labels, "probability": probabilities}), predicted)
+    bw.write_predictions(model, rows, predicted)
+    labels = pq.read_table(predicted)["prediction"].to_numpy()
 
     # The comparison that real data never allow: the same rows with all their labels.
     start = time.perf_counter()
