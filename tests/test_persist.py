@@ -207,6 +207,8 @@ def test_the_documented_format_is_the_one_that_is_checked() -> None:
 LEARNERS = [name for name in _FIELDS if name not in _VALUES]
 # What a fit finds and a file leaves out, each with the reason.
 LEFT_OUT = {
+    "MeanMap": {"_sums"},  # for partial_fit only: two matrices of d x d, which would outweigh the model
+    "MeanLTF": {"_sums"},  # likewise
     "SDPLTF": {"result_"},  # the solver's record of one run, as large as the data and nothing that predicts
 }
 
