@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -39,9 +40,10 @@ def some_bags(n_bags: int = 400, d: int = 3) -> bw.Bags:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows per batch and a few batches per piece, so that a small file has many of both."""
+    """A few rows per part, parts per batch and batches per piece, so that a small file has many of each."""
     monkeypatch.setattr(pieces, "_PIECE_BYTES", 1 << 13)
     monkeypatch.setattr(spans, "batch_rows", lambda columns: 37)
+    monkeypatch.setattr(spans, "part_rows", lambda columns: 13)
 
 
 def same_model(one: Any, other: Any) -> None:
@@ -81,6 +83,7 @@ def test_any_tree_over_any_cuts_gives_each_bag_once_and_whole(data: st.DataObjec
     job = Job(Concatenated.of, columns)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spans, "batch_rows", lambda columns: data.draw(st.integers(1, 20)))
+        patch.setattr(spans, "part_rows", lambda columns: data.draw(st.integers(1, 20)))
         found = [span_of(TablePiece(part, "part", whole=False), job) for part in parts]
     while len(found) > 1:
         i = data.draw(st.integers(0, len(found) - 2))
@@ -338,7 +341,8 @@ def test_a_file_that_appears_is_not_part_of_the_scan(folder: Path) -> None:
     ("column", "values", "sentence"),
     [
         ("x1", [1.0, None, 2.0], "column 'x1' must have no missing values; got 1"),
-        ("x1", [1.0, float("inf"), 2.0], "must be finite; got inf"),
+        ("x1", [1.0, float("inf"), 2.0], "the features must be finite; got inf in column 'x1' of bag 0"),
+        ("positives", [1.0, float("nan"), 1.0], "the same in all rows of a bag; got 1.0 and nan in bag 0"),
         ("bag", [1, None, 2], "column 'bag' must have no missing values; got 1"),
         ("positives", [1, 0, 1], "the total must be the same in all rows of a bag; got 1 and 0 in bag 0"),
         ("positives", [7, 7, 7], "counts must lie in 0..size; got 7 in bag 0 of size 3"),
@@ -352,7 +356,9 @@ def test_what_memory_refuses_a_scan_refuses_in_the_name_of_the_file(
     pq.write_table(table.set_column(place, column, pa.array(values)), tmp_path / "b.parquet")
     with pytest.raises(InvalidInputError, match=re.escape(sentence)) as refused:
         bw.SpectralLTF().fit(bw.scan_bags(tmp_path / "b.parquet"))
-    assert "lie in" in sentence or "b.parquet" in str(refused.value)
+    assert str(refused.value).startswith(f"{tmp_path / 'b.parquet'}: ")
+    with pytest.raises(InvalidInputError, match=r"b\.parquet: "):
+        bw.read_bags(tmp_path / "b.parquet")
 
 
 def test_a_full_disk_stops_regrouping_and_leaves_nothing(tmp_path: Path, small_disk: Path) -> None:
@@ -362,6 +368,181 @@ def test_a_full_disk_stops_regrouping_and_leaves_nothing(tmp_path: Path, small_d
     with pytest.raises(InvalidInputError, match=r"scattered.*No space left on device.*scratch="):
         bw.SpectralLTF().fit(bw.scan_bags(tmp_path / "b.parquet", scratch=small_disk))
     assert list(small_disk.iterdir()) == []
+
+
+# ---------------------------------------------------------------------- files that differ
+
+
+def split_in_two(folder: Path, first: pa.Table, second: pa.Table) -> Path:
+    """The upper half of one table and the lower of another; the border cuts a bag."""
+    pq.write_table(first.slice(0, 183), folder / "a.parquet", row_group_size=100)
+    pq.write_table(second.slice(183), folder / "b.parquet", row_group_size=100)
+    return folder
+
+
+def with_ids(table: pa.Table, ids: Any) -> pa.Table:
+    return table.set_column(table.column_names.index("bag"), "bag", ids)
+
+
+TEXT = pa.array([f"ward {i:03}" for i in np.repeat(np.arange(60), 6)])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pa.int32(), pa.int64()),
+        (pa.uint8(), pa.int16()),
+        (pa.string(), pa.large_string()),
+        (pa.dictionary(pa.int32(), pa.string()), pa.string()),
+        (pa.string(), pa.dictionary(pa.int8(), pa.string())),
+        (pa.float64(), pa.int32()),
+    ],
+    ids=str,
+)
+def test_ids_may_be_written_in_several_types(tmp_path: Path, first: Any, second: Any) -> None:
+    table = bags_table(some_bags(60))
+    as_text = "string" in str(first)
+    written = [with_ids(table, (TEXT if as_text else table["bag"]).cast(kind)) for kind in (first, second)]
+    split_in_two(tmp_path, *written)
+    scan = bw.scan_bags(tmp_path)
+    same_model(bw.SpectralLTF().fit(scan), bw.SpectralLTF().fit(bw.read_bags(tmp_path)))
+    assert scan.layout().grouped and len(scan.read()) == 60
+
+
+def test_large_ids_after_small_ones_are_kept(tmp_path: Path) -> None:
+    table = bags_table(some_bags(60))
+    far = pa.array(np.repeat(np.arange(60), 6) + (1 << 40))
+    pq.write_table(with_ids(table, table["bag"].cast(pa.int32())), tmp_path / "a.parquet")
+    pq.write_table(with_ids(table, far), tmp_path / "b.parquet")
+    assert bw.scan_bags(tmp_path).read().ids[[0, 59, 60]].tolist() == [0, 59, 1 << 40]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "sentence"),
+    [
+        (
+            "int64",
+            "string",
+            r"b.parquet: all files must have columns of the same types; 'bag' is string here and int64",
+        ),
+        (
+            "string",
+            "int64",
+            r"b.parquet: all files must have columns of the same types; 'bag' is int64 here and string",
+        ),
+        ("int32", "list", r"b.parquet: ids must be numbers, text or dates; column 'bag' holds list"),
+    ],
+)
+def test_ids_of_several_kinds_are_refused(tmp_path: Path, first: str, second: str, sentence: str) -> None:
+    table = bags_table(some_bags(60))
+    numbers = table["bag"].to_pylist()
+    ids = {"string": TEXT, "int64": table["bag"], "int32": table["bag"].cast(pa.int32())}
+    ids["list"] = pa.array([[i] for i in numbers])
+    split_in_two(tmp_path, with_ids(table, ids[first]), with_ids(table, ids[second]))
+    with pytest.raises(InvalidInputError, match=sentence):
+        bw.scan_bags(tmp_path)
+    with pytest.raises(InvalidInputError, match="columns of the same types"):
+        bw.read_bags(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string_view(), pa.date32(), pa.timestamp("us", "Europe/Rome"), pa.binary(), pa.bool_()]
+)
+def test_ids_of_any_plain_type_name_bags(tmp_path: Path, kind: Any) -> None:
+    table = bags_table(some_bags(2 if kind == pa.bool_() else 60))
+    ids = table["bag"].cast(pa.int32())
+    if "view" in str(kind) or "binary" in str(kind):
+        ids = pa.array([f"{i:03}" for i in ids.to_pylist()]).cast(kind)
+    elif "timestamp" in str(kind):
+        ids = ids.cast(pa.int64()).cast(kind)
+    write_table(with_ids(table, ids.cast(kind)), tmp_path / "b.arrow")
+    assert len(bw.scan_bags(tmp_path).read()) == len(bw.read_bags(tmp_path / "b.arrow"))
+
+
+def test_small_numbers_in_one_file_do_not_shorten_those_of_another(tmp_path: Path) -> None:
+    table = bags_table(some_bags(60))
+    single = pa.schema([pa.field(f.name, pa.float32() if f.name[0] == "x" else f.type) for f in table.schema])
+    split_in_two(tmp_path, table.cast(single), table)
+    scanned, read = bw.scan_bags(tmp_path).read(), bw.read_bags(tmp_path)
+    assert scanned.X.dtype == np.float64
+    assert_array_equal(scanned.X, read.X)
+
+
+def test_folders_may_state_columns(tmp_path: Path) -> None:
+    bags = some_bags(60)
+    table = bags_table(bags)
+    dataset = pa.dataset
+    by_bag = dataset.partitioning(pa.schema([("bag", pa.int64())]), flavor="hive")
+    dataset.write_dataset(table, tmp_path / "by bag", format="parquet", partitioning=by_bag)
+    scan = bw.scan_bags(tmp_path / "by bag")
+    assert scan.feature_names == ("x0", "x1", "x2")
+    same_model(bw.SpectralLTF().fit(scan), bw.SpectralLTF().fit(bags))
+    assert scan.layout().how == "grouped by bag, unsorted"  # bag=10 stands before bag=2
+    same_model(bw.SpectralLTF().fit(bw.read_bags(tmp_path / "by bag")), bw.SpectralLTF().fit(bags))
+
+    region = pa.array(np.repeat([f"s/w {i % 3}" for i in range(60)], 6))
+    by_region = dataset.partitioning(pa.schema([("region", pa.string())]), flavor="hive")
+    table = table.append_column("region", region)
+    dataset.write_dataset(table, tmp_path / "by region", format="parquet", partitioning=by_region)
+    for read in (bw.read_bags, bw.scan_bags):
+        assert read(tmp_path / "by region").feature_names == ("x0", "x1", "x2")
+        with pytest.raises(InvalidInputError, match="the same in all rows of a bag"):
+            bw.SpectralLTF().fit(read(tmp_path / "by region", bag="region"))
+    (tmp_path / "years" / "year=2024").mkdir(parents=True)
+    bw.write_bags(bags, tmp_path / "years" / "year=2024" / "b.parquet")
+    for read in (bw.read_bags, bw.scan_bags):
+        assert read(tmp_path / "years").n_features == 3  # a year of the folder is learnt from only when asked for
+        assert read(tmp_path / "years", features=["x0", "year"]).feature_names == ("x0", "year")
+    assert bw.scan_bags(tmp_path / "years", features=["x0", "year"]).read().X[0, 1] == 2024
+
+
+def test_files_without_rows_say_nothing(tmp_path: Path) -> None:
+    bags = some_bags(60)
+    table = bags_table(bags)
+    for ending in ("parquet", "csv", "arrow"):
+        folder = tmp_path / ending
+        folder.mkdir()
+        write_table(table.slice(0, 0), folder / f"0.{ending}")
+        with pytest.raises(InvalidInputError, match=rf"0.{ending} must have rows; it has only columns \(x0, x1"):
+            bw.scan_bags(folder)
+        write_table(table, folder / f"1.{ending}")
+        assert len(bw.scan_bags(folder).read()) == 60
+        (folder / f"2.{ending}").touch()
+        with pytest.raises(InvalidInputError, match=rf"2.{ending} must hold a table; it is empty"):
+            bw.scan_bags(folder)
+    with pq.ParquetWriter(tmp_path / "groups.parquet", table.schema) as writer:
+        for part in (table.slice(0, 0), table.slice(0, 100), table.slice(0, 0), table.slice(100), table.slice(0, 0)):
+            writer.write_table(part)
+    assert len(bw.scan_bags(tmp_path / "groups.parquet").read()) == 60
+
+
+def test_a_bag_over_many_batches_is_one_bag(tmp_path: Path, small_pieces: None) -> None:
+    X = np.random.default_rng(0).standard_normal((2000, 9))
+    bags = bw.Bags.from_sizes(X, [3, 1990, 7], [1, 1000, 2])
+    pq.write_table(bags_table(bags), tmp_path / "b.parquet", row_group_size=100)
+    read = bw.scan_bags(tmp_path / "b.parquet").read()
+    assert read.sizes.tolist() == [3, 1990, 7]
+    assert_array_equal(read.X, X)
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "sentence"),
+    [
+        ("nowhere://bucket/rows", {}, r"nowhere://bucket/rows must be within reach; Protocol not known: nowhere"),
+        ("memory://nothing/*.parquet", {}, r"memory://nothing/\*.parquet must name at least one table; there is none"),
+        (["a.parquet", "b.parquet"], {}, r"must be the path of a file, a folder or a glob; got a list"),
+        (None, {}, r"must be the path of a file, a folder or a glob; got a NoneType"),
+        ("rows", {"threads": 0}, r"threads must be a whole number above 0, or None; got 0"),
+    ],
+)
+def test_what_is_no_source_is_refused(source: Any, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InvalidInputError, match=sentence):
+        bw.scan_bags(source, **settings)
+
+
+def test_a_url_is_no_path() -> None:
+    with pytest.raises(InvalidInputError, match=r"must be a local path here; for a URL use bagwise.scan_bags"):
+        bw.read_bags("memory://bucket/a.parquet")
 
 
 # ---------------------------------------------------------------------- memory

@@ -169,6 +169,23 @@ class Bags:
         return cls(X, sizes, totals, labels, names, release)
 
     @classmethod
+    def from_runs(
+        cls,
+        X: FloatArray,
+        sizes: IntArray,
+        totals: AnyArray,
+        ids: AnyArray,
+        *,
+        are_proportions: bool,
+        feature_names: tuple[str, ...],
+    ) -> "Bags":
+        """Bags from grouped rows that their reader has checked, many small parts of them: only totals and ids are
+        checked here."""
+        labels = _id_array(ids, len(sizes), per="bag")
+        counts = _totals(totals, sizes, labels, are_proportions=are_proportions)
+        return cls(X, sizes, counts, labels, feature_names)
+
+    @classmethod
     def from_frame(
         cls,
         frame: Any,
@@ -517,7 +534,8 @@ class _Group:
         grouped = values if self.order is None else values[self.order]
         starts = np.cumsum(self.sizes) - self.sizes
         first: AnyArray = grouped[starts]
-        differs = (grouped != np.repeat(first, self.sizes)) & (grouped == grouped)  # NaN has an error of its own
+        stated = np.repeat(first, self.sizes)
+        differs = (grouped != stated) & ((grouped == grouped) | (stated == stated))  # all NaN has an error of its own
         if (clash := np.flatnonzero(differs)).size:
             b = int(np.searchsorted(starts, clash[0], side="right")) - 1
             raise InvalidInputError(

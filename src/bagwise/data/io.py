@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from bagwise.arrays import AnyArray
 from bagwise.bags import Bags, feature_columns, require_exact
@@ -31,13 +32,17 @@ __all__ = [
     "bags_table",
     "columns_of",
     "first_line",
+    "folder_keys",
     "format_of",
+    "is_table",
     "listed",
     "naming",
+    "numeric_columns",
     "read_bags",
     "refuse_missing",
     "refuse_unwritable",
     "source_files",
+    "source_text",
     "whole_file",
     "write_bags",
     "write_table",
@@ -53,6 +58,7 @@ _FORMATS = {
     ".csv": "CSV",
 }
 _MAGIC = {"Parquet": b"PAR1", "Arrow": b"ARROW1"}
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _KNOWN = "Known are .parquet, .pq, .arrow, .feather, .ipc and .csv"
 # The row numbers that pandas leaves in files; a row number is never meant as a feature.
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0")
@@ -92,11 +98,11 @@ def read_bags(
         raise InvalidInputError(f"bags are read with one of count= and proportion=; got {count!r} and {proportion!r}.")
     total = count if count is not None else str(proportion)
 
-    def wanted(columns: Mapping[str, bool], file: Path) -> list[str]:
+    def wanted(columns: Mapping[str, bool], keys: Mapping[str, Any], file: Path) -> list[str]:
         if bag == total:
             raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
         refuse_missing([bag, total, *(() if features is None else features)], columns, file)
-        numeric = [name for name, is_number in columns.items() if is_number]
+        numeric = numeric_columns(columns, keys, features)
         with naming(file):
             return [bag, total, *feature_columns(list(columns), numeric, bag, total, features)]
 
@@ -160,15 +166,32 @@ def bags_table(bags: Bags, *, bag: str = "bag", count: str = "positives", labels
 # ---------------------------------------------------------------------- files
 
 
+def source_text(path: Any) -> str:
+    """What names a source, as text."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(text := os.fspath(path), str):
+        raise InvalidInputError(
+            f"a source must be the path of a file, a folder or a glob; got a {type(path).__name__}. Several files are "
+            "one glob, or one folder."
+        )
+    return text
+
+
+def is_table(path: str) -> bool:
+    """Whether a file inside of a folder counts: by its ending, and neither hidden nor ``_…``, nor its folders."""
+    return Path(path).suffix.lower() in _FORMATS and not re.search(r"(^|/)[._]", path)
+
+
 def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The files of a source in the order of their names; hidden ones and ``_…`` are left out."""
-    text = os.fspath(path)
+    text = source_text(path)
+    if "://" in text:
+        raise InvalidInputError(f"{text} must be a local path here; for a URL use bagwise.scan_bags(url).read().")
     place = Path(text)
     if place.is_file():
         found = [place]
     elif place.is_dir():
-        inside = (file for file in place.rglob("*") if file.is_file() and file.suffix.lower() in _FORMATS)
-        found = sorted(file for file in inside if not re.search(r"(^|/)[._]", file.relative_to(place).as_posix()))
+        inside = (file for file in place.rglob("*") if file.is_file())
+        found = sorted(file for file in inside if is_table(file.relative_to(place).as_posix()))
         if not found:
             raise InvalidInputError(f"folder {text} must hold tables; it has none. {_KNOWN}.")
     elif glob.has_magic(text):
@@ -180,6 +203,31 @@ def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     for file in found:
         format_of(file)
     return tuple(found)
+
+
+def folder_keys(paths: Iterable[str]) -> dict[str, dict[str, str | int]]:
+    """Columns that folders state by their names, ``ward=7/part-0.parquet``, of each file: Hive's way to cut a table.
+
+    Values are integers where all of a column are, else text.
+    """
+    stated: dict[str, dict[str, str]] = {}
+    for path in paths:
+        pairs = (folder.partition("=") for folder in Path(path).parts[:-1] if "=" in folder)
+        stated[path] = {name: unquote(value) for name, _, value in pairs if name and value not in ("", _NO_VALUE)}
+    are_integers = {
+        name: all(re.fullmatch(r"0|-?[1-9]\d{0,17}", one[name]) for one in stated.values() if name in one)
+        for name in set().union(*stated.values())
+    }
+    return {
+        path: {name: int(value) if are_integers[name] else value for name, value in pairs.items()}
+        for path, pairs in stated.items()
+    }
+
+
+def numeric_columns(columns: Mapping[str, bool], keys: Mapping[str, Any], features: Sequence[str] | None) -> list[str]:
+    """The numeric columns; of those that folders state, only the ones that are asked for."""
+    asked = () if features is None else tuple(features)
+    return [name for name, is_number in columns.items() if is_number and (name not in keys or name in asked)]
 
 
 def write_table(table: Any, path: str | os.PathLike[str]) -> None:
@@ -255,34 +303,53 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def _read(path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Path], list[str]]) -> Any:
+def _read(
+    path: str | os.PathLike[str], wanted: Callable[[Mapping[str, bool], Mapping[str, Any], Path], list[str]]
+) -> Any:
     """The columns that ``wanted`` picks, of all files of a source, as one Arrow table with rows."""
     arrow = arrow_module("pyarrow")
     tables: list[Any] = []
     empty: list[str] = []
-    for file in source_files(path):
+    files = source_files(path)
+    keys = folder_keys(map(str, files))
+    for file in files:
         try:
             opened = _open(file)
             columns = columns_of(opened.schema, file)
+            of_folders = {name: value for name, value in keys[str(file)].items() if name not in columns}
             if opened.n_rows == 0:  # an empty part of a folder says nothing, not even the types of a CSV file
                 empty.append(f"{file} must have rows; it has only columns ({listed(columns)}).")
                 continue
-            names = tables[0].column_names if tables else wanted(columns, file)
+            columns |= {name: isinstance(value, int) for name, value in of_folders.items()}
+            names = tables[0].column_names if tables else wanted(columns, of_folders, file)
             refuse_missing(names, columns, file)
-            tables.append(opened.read(names))
-            tables[-1].validate(full=True)  # text that is not UTF-8 would only fail later, far from here
+            table = opened.read([name for name in names if name not in of_folders])
+            table.validate(full=True)  # text that is not UTF-8 would only fail later, far from here
+            for name in names:
+                if name in of_folders:
+                    table = table.append_column(name, arrow.repeat(arrow.scalar(of_folders[name]), table.num_rows))
+            tables.append(table.select(names))
         except InvalidInputError:
             raise
         except Exception as error:  # of a damaged file a reader may raise anything, UnicodeDecodeError among it
             raise InvalidInputError(f"{file} must be a readable {format_of(file)} file; {first_line(error)}.") from None
     if not tables:
         raise InvalidInputError(empty[0])
+    if len(tables) == 1:
+        return tables[0]
     try:
-        return tables[0] if len(tables) == 1 else arrow.concat_tables(tables, promote_options="permissive")
+        return arrow.concat_tables(map(_decoded, tables), promote_options="permissive")
     except arrow.ArrowException as error:
         raise InvalidInputError(
             f"{path}: all files must have columns of the same types; {first_line(error)}."
         ) from None
+
+
+def _decoded(table: Any) -> Any:
+    """The table with the values that dictionaries stand for."""
+    is_coded = arrow_module("pyarrow").types.is_dictionary
+    fields = [field.with_type(field.type.value_type) if is_coded(field.type) else field for field in table.schema]
+    return table.cast(arrow_module("pyarrow").schema(fields))
 
 
 @dataclass(frozen=True, slots=True)

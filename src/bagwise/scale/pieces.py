@@ -7,6 +7,7 @@ gives batches of columns. Only its description travels to a worker, never its ro
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,11 +19,15 @@ from bagwise.data.io import (
     arrow_module,
     columns_of,
     first_line,
+    folder_keys,
     format_of,
+    is_table,
     listed,
     naming,
+    numeric_columns,
     refuse_missing,
     source_files,
+    source_text,
 )
 from bagwise.errors import BagwiseError, InvalidInputError, MissingExtraError
 
@@ -34,16 +39,19 @@ __all__ = [
     "Piece",
     "TablePiece",
     "chosen_columns",
-    "files_of",
+    "files_with_rows",
     "pieces_of",
     "schema_of",
 ]
 
 # Row groups are taken together up to so many bytes: enough to hide the cost of opening, little enough to spread.
 _PIECE_BYTES = 1 << 26
-_BUFFER = 1 << 20
+# A page that is larger is read past the buffer; a larger one would be filled only to be copied.
+_BUFFER = 1 << 16
 # The types of the columns of a CSV file are taken from so many bytes.
 _CSV_BLOCK = 1 << 23
+# Files that are looked into at a time before any is read.
+_AT_ONCE = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class File:
     path: str  # absolute, or a URL that fsspec knows
     kind: str
     stamp: str  # size and time of change
+    keys: Mapping[str, str | int] = field(default_factory=dict, compare=False)  # columns that its folders state
     storage: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -134,33 +143,54 @@ class File:
 
 def files_of(path: str | os.PathLike[str], storage: Mapping[str, Any]) -> tuple[File, ...]:
     """The files of a source, local or on a filesystem of fsspec, in the order of their names."""
-    text = os.fspath(path)
+    text = source_text(path)
     if "://" not in text:
         paths = [os.path.abspath(file) for file in source_files(text)]
     else:
-        system = _filesystem(text, storage)
-        inside = system._strip_protocol(text)
-        if system.isdir(inside):
-            found = sorted(f for f in system.find(inside) if not Path(f).name.startswith((".", "_")))
-        else:
-            found = sorted(system.glob(inside)) if any(c in inside for c in "*?[") else [inside]
-        if not found:
-            raise InvalidInputError(f"{text} must name at least one file; there is none.")
-        paths = [system.unstrip_protocol(f) for f in found]
+        with _reaching(text):
+            paths = _remote_paths(text, storage)
+    keys = folder_keys(paths)
     files = []
     for one in paths:
         try:
-            files.append(File(one, format_of(Path(one)), _stamp(one, storage), dict(storage)))
+            with _reaching(one):
+                files.append(File(one, format_of(Path(one)), _stamp(one, storage), keys[one], dict(storage)))
         except FileNotFoundError:
             raise InvalidInputError(f"file {one} must exist; there is none.") from None
     return tuple(files)
+
+
+def _remote_paths(url: str, storage: Mapping[str, Any]) -> list[str]:
+    system = _filesystem(url, storage)
+    inside = system._strip_protocol(url)
+    if system.isdir(inside):
+        found = sorted(f for f in system.find(inside) if is_table(f[len(inside) :]))
+    else:
+        found = sorted(system.glob(inside)) if any(c in inside for c in "*?[") else [inside]
+    if not found:
+        raise InvalidInputError(f"{url} must name at least one table; there is none.")
+    return [system.unstrip_protocol(f) for f in found]
+
+
+@contextmanager
+def _reaching(place: str) -> Iterator[None]:
+    """Whatever a store answers, no driver for it among it, is said in one sentence that names the place."""
+    try:
+        yield
+    except (BagwiseError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise InvalidInputError(
+            f"{place} must be within reach; {first_line(error)}. Drivers and credentials are fsspec's: see "
+            "storage_options."
+        ) from None
 
 
 def _filesystem(url: str, storage: Mapping[str, Any]) -> Any:
     try:
         import fsspec
     except ImportError:
-        raise MissingExtraError("dask", "dask", "reading by URL") from None
+        raise MissingExtraError("fsspec", "dask", "reading by URL") from None
     return fsspec.core.url_to_fs(url, **storage)[0]
 
 
@@ -190,34 +220,87 @@ def schema_of(file: File) -> Any:
             return _arrow_batches(stream)[0]
 
 
+def files_with_rows(path: str | os.PathLike[str], storage: Mapping[str, Any]) -> tuple[File, ...]:
+    """The files of a source that have rows: an empty one says nothing, not even the types of a CSV file."""
+    files = files_of(path, storage)
+    for file in files:
+        if not file.n_bytes:
+            raise InvalidInputError(f"{file.path} must hold a table; it is empty (0 bytes).")
+    with ThreadPoolExecutor(_AT_ONCE) as pool:  # footers are small and stores far
+        have = list(pool.map(_has_rows, files))
+    if not any(have):
+        columns = columns_of(schema_of(files[0]), files[0].path)
+        raise InvalidInputError(f"{files[0].path} must have rows; it has only columns ({listed(columns)}).")
+    return tuple(file for file, has_rows in zip(files, have, strict=True) if has_rows)
+
+
+def _has_rows(file: File) -> bool:
+    names = list(columns_of(schema_of(file), file.path))
+    return any(
+        piece.n_rows or any(batch.num_rows for batch in piece.batches(names[:1], 1))
+        for piece in pieces_of([file], len(names) or 1)
+    )
+
+
 def chosen_columns(
     files: Sequence[File], bag: str, total: str, is_proportion: bool, features: Sequence[str] | None
 ) -> Columns:
     """The columns to read, by the first file; each other file must have them too."""
     if bag == total:
         raise InvalidInputError(f"the bag and its total must be two columns; got {bag!r} for both.")
-    chosen: Columns | None = None
+    names: tuple[str, ...] = ()
+    id_type: Any = None
+    single = True
     for file in files:
         schema = schema_of(file)
         columns = columns_of(schema, file.path)
-        if chosen is None:
+        of_folders = {name: isinstance(value, int) for name, value in file.keys.items() if name not in columns}
+        columns |= of_folders
+        if not names:
             refuse_missing([bag, total, *(features or ())], columns, Path(file.path))
             with naming(file.path):
-                numeric = [name for name, is_number in columns.items() if is_number]
+                numeric = numeric_columns(columns, of_folders, features)
                 names = feature_columns(list(columns), numeric, bag, total, features)
-            types = {str(schema.field(name).type) for name in names}
-            id_type = schema.field(bag).type
-            chosen = Columns(
-                bag, total, is_proportion, names, types == {"float"}, getattr(id_type, "value_type", id_type)
-            )
-        refuse_missing(chosen.names, columns, Path(file.path))
-        if text := [name for name in chosen.features if not columns[name]]:
+        refuse_missing([bag, total, *names], columns, Path(file.path))
+        if text := [name for name in names if not columns[name]]:
             raise InvalidInputError(
                 f"{file.path}: all files must have columns of the same types; {text[0]!r} is not numeric here. "
                 f"There are {listed(columns)}."
             )
-    assert chosen is not None
-    return chosen
+        single = single and all(name in schema.names and str(schema.field(name).type) == "float" for name in names)
+        own = _id_type(schema.field(bag).type if bag not in of_folders else _key_type(file.keys[bag]), bag, file.path)
+        id_type = own if id_type is None else _common_type(id_type, own, bag, file.path)
+    return Columns(bag, total, is_proportion, names, single, id_type)
+
+
+def _key_type(value: str | int) -> Any:
+    arrow = arrow_module("pyarrow")
+    return arrow.int64() if isinstance(value, int) else arrow.string()
+
+
+def _id_type(kind: Any, bag: str, where: str) -> Any:
+    """The type that ids of a column are read as: plain values, however they are encoded."""
+    arrow = arrow_module("pyarrow")
+    if isinstance(kind, arrow.BaseExtensionType):
+        kind = kind.storage_type
+    if arrow.types.is_dictionary(kind):
+        kind = kind.value_type
+    if arrow.types.is_nested(kind):
+        raise InvalidInputError(f"{where}: ids must be numbers, text or dates; column {bag!r} holds {kind}.")
+    views = {"string_view": arrow.large_string, "binary_view": arrow.large_binary}
+    return views[str(kind)]() if str(kind) in views else kind
+
+
+def _common_type(kind: Any, other: Any, bag: str, where: str) -> Any:
+    """The type that holds the ids of both, if they are of one kind."""
+    arrow = arrow_module("pyarrow")
+    try:
+        schemas = [arrow.schema([(bag, one)]) for one in (kind, other)]
+        return arrow.unify_schemas(schemas, promote_options="permissive").field(bag).type
+    except arrow.ArrowException:
+        raise InvalidInputError(
+            f"{where}: all files must have columns of the same types; {bag!r} is {other} here and {kind} before."
+        ) from None
 
 
 # ---------------------------------------------------------------------- pieces
@@ -240,9 +323,14 @@ class FilePiece:
     def batches(self, names: Sequence[str], rows: int, threads: bool = False) -> Iterator[Any]:
         """Its record batches."""
         self.file.refuse_changed()
+        read = {"Parquet": self._parquet, "CSV": self._csv, "Arrow": self._arrow}[self.file.kind]
+        of_folders = [name for name in self.file.keys if name in names and name not in schema_of(self.file).names]
         with self.file.reading(), self.file.open() as stream:
-            read = {"Parquet": self._parquet, "CSV": self._csv, "Arrow": self._arrow}[self.file.kind]
-            yield from read(stream, list(names), rows, threads)
+            for batch in read(stream, [name for name in names if name not in of_folders], rows, threads):
+                for name in of_folders:
+                    value = arrow_module("pyarrow").scalar(self.file.keys[name])
+                    batch = batch.append_column(name, arrow_module("pyarrow").repeat(value, batch.num_rows))
+                yield batch
 
     def _parquet(self, stream: Any, names: list[str], rows: int, threads: bool) -> Iterator[Any]:
         local = self.file.is_local  # object stores want few large requests, disks a small memory
@@ -260,7 +348,7 @@ class FilePiece:
             yield from (part for batch in opened for part in _sliced(batch, rows))
 
     def _arrow(self, stream: Any, names: list[str], rows: int, threads: bool) -> Iterator[Any]:
-        _, batches = _arrow_batches(stream)
+        _, batches = _arrow_batches(stream, names)
         for batch in batches:
             yield from _sliced(batch.select(names), rows)
 
@@ -327,16 +415,21 @@ def _csv_reader(stream: Any, **conversion: Any) -> Any:
     )
 
 
-def _arrow_batches(stream: Any) -> tuple[Any, Iterator[Any]]:
-    """Schema and batches of an Arrow file or stream."""
+def _arrow_batches(stream: Any, names: Sequence[str] | None = None) -> tuple[Any, Iterator[Any]]:
+    """Schema and batches of an Arrow file or stream; of some columns only, if these are named."""
     ipc = arrow_module("pyarrow.ipc")
     head = stream.read(8)
-    stream.seek(0)
-    if bytes(head).startswith(b"ARROW1"):
-        opened = ipc.open_file(stream)
-        return opened.schema, (opened.get_batch(i) for i in range(opened.num_record_batches))
-    opened = ipc.open_stream(stream)
-    return opened.schema, iter(opened)
+    is_file = bytes(head).startswith(b"ARROW1")
+
+    def opened(**options: Any) -> Any:
+        stream.seek(0)
+        return ipc.open_file(stream, **options) if is_file else ipc.open_stream(stream, **options)
+
+    found = opened()
+    if names is not None:
+        found = opened(options=ipc.IpcReadOptions(included_fields=[found.schema.names.index(name) for name in names]))
+    batches = (found.get_batch(i) for i in range(found.num_record_batches)) if is_file else iter(found)
+    return found.schema, batches
 
 
 def _sliced(batch: Any, rows: int) -> Iterator[Any]:

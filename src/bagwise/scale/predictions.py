@@ -15,7 +15,7 @@ import numpy as np
 from bagwise.arrays import AnyArray, FloatArray, as_matrix
 from bagwise.data.io import arrow_module, columns_of, first_line, listed, naming, refuse_missing, write_tables
 from bagwise.errors import InvalidInputError
-from bagwise.scale.pieces import File, FilePiece, files_of, pieces_of, schema_of
+from bagwise.scale.pieces import File, FilePiece, files_with_rows, pieces_of, schema_of
 
 __all__ = ["PredictedRows", "write_predictions"]
 
@@ -110,19 +110,11 @@ class _Source:
         known = getattr(model, "feature_names_in_", None)
         names: Sequence[str] = []
         features: tuple[str, ...] = () if known is None else tuple(map(str, known))
-        kept: list[File] = []
         schemas: list[Any] = []
-        empty = ""
-        for file in files_of(path, storage):
-            if not file.n_bytes:
-                raise InvalidInputError(f"{file.path} must hold a table; it is empty (0 bytes).")
+        files = files_with_rows(path, storage)
+        for file in files:
             schema = schema_of(file)
             columns = columns_of(schema, file.path)
-            if not _has_rows(
-                file, list(columns)
-            ):  # an empty part of a folder says nothing, not even the types of a CSV file
-                empty = empty or f"{file.path} must have rows; it has only columns ({listed(columns)})."
-                continue
             if not schemas:
                 names = list(columns)
                 features = features or _numeric(columns, path, model)
@@ -131,17 +123,14 @@ class _Source:
                 raise InvalidInputError(
                     f"{file.path}: features must be numeric; column {text[0]!r} is not. Encode it as numbers."
                 )
-            kept.append(file)
             schemas.append(arrow.schema([schema.field(name) for name in names]))
-        if not kept:
-            raise InvalidInputError(empty)
         try:
             merged = arrow.unify_schemas(schemas, promote_options="permissive")
         except arrow.ArrowException as error:
             raise InvalidInputError(
                 f"{os.fspath(path)}: all files must have columns of the same types; {first_line(error)}."
             ) from None
-        return cls(tuple(kept), merged, features, known is not None)
+        return cls(files, merged, features, known is not None)
 
     def parts(self) -> Iterator[tuple[Any, Any]]:
         """Some rows at a time: the table as it came, and what the model takes."""
@@ -169,11 +158,6 @@ class _Source:
         for j, array in enumerate(arrays):
             X[:, j] = array
         return as_matrix(X, what="the features", column_names=self.features)
-
-
-def _has_rows(file: File, names: Sequence[str]) -> bool:
-    pieces = pieces_of([file], len(names))
-    return any(piece.n_rows or next(piece.batches(names, 1), None) is not None for piece in pieces)
 
 
 def _numeric(columns: Mapping[str, bool], path: str | os.PathLike[str], model: Any) -> tuple[str, ...]:

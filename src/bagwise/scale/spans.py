@@ -7,18 +7,19 @@ associative: any tree over neighbouring pieces gives the same bags.
 Refuses totals that differ within a bag, missing values, and numbers that are not finite, each in the name of the piece.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from bagwise.arrays import AnyArray, BoolArray, FloatArray, IntArray, as_matrix
+from bagwise.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from bagwise.bags import Bags
-from bagwise.data.io import arrow_module, naming
+from bagwise.data.io import arrow_module, first_line, naming
 from bagwise.errors import InvalidInputError
 from bagwise.scale.pieces import Columns, Piece
 from bagwise.stats.fingerprints import id_hashes
+from bagwise.stats.parallel import bag_parts
 
 __all__ = [
     "Job",
@@ -37,13 +38,20 @@ __all__ = [
 
 T = TypeVar("T")
 
-# Numbers read at a time: a batch stays in cache until its sums are taken, and is worth the overhead of a call.
-_BATCH_NUMBERS = 1 << 19
+# Numbers read at a time: enough to make the cost of a call small, and the few dozen megabytes of a row group.
+_BATCH_NUMBERS = 1 << 22
+# Numbers of a part that a task is given: it stays in a cache until its sums are taken.
+_PART_NUMBERS = 1 << 18
 
 
 def batch_rows(columns: Columns) -> int:
     """Rows of a batch."""
-    return int(min(max(_BATCH_NUMBERS // len(columns.features), 1 << 10), 1 << 16))
+    return int(min(max(_BATCH_NUMBERS // len(columns.features), 1 << 10), 1 << 17))
+
+
+def part_rows(columns: Columns) -> int:
+    """Rows of a part, where no bag is larger."""
+    return max(_PART_NUMBERS // len(columns.features), 1)
 
 
 # ---------------------------------------------------------------------- runs
@@ -57,6 +65,7 @@ class Runs:
     sizes: IntArray
     ids: AnyArray
     totals: AnyArray
+    name: str  # of the piece that they begin in
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -65,7 +74,8 @@ class Runs:
         """Some consecutive runs."""
         start, rows = int(self.sizes[:first].sum()), int(self.sizes[first:stop].sum())
         X = self.X[start : start + rows]
-        return Runs(X.copy() if copy else X, self.sizes[first:stop], self.ids[first:stop], self.totals[first:stop])
+        X = X.copy() if copy else X
+        return Runs(X, self.sizes[first:stop], self.ids[first:stop], self.totals[first:stop], self.name)
 
     def joined(self, other: "Runs") -> "Runs":
         """These and then the others; the last of these and the first of the others are one where the ids are."""
@@ -75,24 +85,25 @@ class Runs:
             _refuse_two_totals(other.totals[:1], self.totals[-1:], self.ids[-1:], np.ones(1, np.int64))
             sizes[n - 1] += sizes[n]
             ids, sizes, totals = np.delete(ids, n), np.delete(sizes, n), np.delete(totals, n)
-        return Runs(np.concatenate([self.X, other.X]), sizes, ids, totals)
+        return Runs(np.concatenate([self.X, other.X]), sizes, ids, totals, self.name)
 
 
 def runs_of(piece: Piece, columns: Columns, threads: bool = False) -> Iterator[Runs]:
-    """The runs of a piece in order. All but the last that comes have ended; the last is one run, still open."""
-    carry: Runs | None = None
+    """The runs of a piece in order, some at a time. All but the last that comes have ended; the last is one, open."""
+    open_: Runs | None = None
     for batch in piece.batches(columns.names, batch_rows(columns), threads):
         if batch.num_rows == 0:
             continue
         with naming(piece.name):
-            runs = _runs(batch, columns, carry)
-        if len(runs) > 1:
-            yield runs.part(0, len(runs) - 1)
-            carry = runs.part(len(runs) - 1, len(runs), copy=True)
-        else:
-            carry = runs
-    if carry is not None:
-        yield carry
+            found = _Batch.of(batch, columns, piece.name, open_)
+        last = len(found.sizes) - 1
+        for part in (*bag_parts(found.starts[:-1], part_rows(columns)), slice(last, last + 1)):
+            with naming(piece.name):
+                open_ = found.runs(part)
+            if part.start < last:
+                yield open_
+    if open_ is not None:
+        yield open_
 
 
 def id_runs(column: Any, columns: Columns) -> tuple[IntArray, AnyArray]:
@@ -101,32 +112,90 @@ def id_runs(column: Any, columns: Columns) -> tuple[IntArray, AnyArray]:
         raise InvalidInputError(
             f"column {columns.bag!r} must have no missing values; got {column.null_count}. Fill them or drop such rows."
         )
-    compute = arrow_module("pyarrow.compute")
-    if column.type != columns.id_type:
-        column = column.cast(columns.id_type)
-    encoded = compute.run_end_encode(column)
+    try:
+        column = column if column.type == columns.id_type else column.cast(columns.id_type)
+        encoded = arrow_module("pyarrow.compute").run_end_encode(column)
+    except arrow_module("pyarrow").ArrowException as error:
+        raise InvalidInputError(
+            f"ids must be of one kind in all files (numbers, text, dates); column {columns.bag!r} is read as "
+            f"{columns.id_type}, and {first_line(error)}."
+        ) from None
     ends = encoded.run_ends.to_numpy().astype(np.int64)
     return np.diff(ends, prepend=0), encoded.values.to_numpy(zero_copy_only=False)
 
 
-def _runs(batch: Any, columns: Columns, carry: Runs | None) -> Runs:
-    """The runs of a batch, those of an open run before it included."""
-    sizes, ids = id_runs(batch.column(columns.bag), columns)
-    is_decimal = arrow_module("pyarrow").types.is_decimal
-    totals = _numbers(batch, columns.total, is_decimal)
-    first = totals[np.cumsum(sizes) - sizes]
-    _refuse_two_totals(totals, np.repeat(first, sizes), ids, sizes)
-    before = 0 if carry is None else len(carry.X)
-    X = np.empty((before + batch.num_rows, len(columns.features)), np.float32 if columns.single else np.float64)
-    for j, name in enumerate(columns.features):
-        X[before:, j] = _numbers(batch, name, is_decimal)
-    as_matrix(X[before:], what="the features", column_names=columns.features)
-    if carry is None:
-        return Runs(X, sizes, ids, first)
-    X[:before] = carry.X
-    head = Runs(carry.X[:0], carry.sizes, carry.ids, carry.totals)
-    joined = head.joined(Runs(carry.X[:0], sizes, ids, first))
-    return Runs(X, joined.sizes, joined.ids, joined.totals)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """The runs of a batch, and of an open run before it, with the features still column by column."""
+
+    before: FloatArray | None  # rows of the open run
+    features: list[AnyArray]  # of the rows that follow
+    names: tuple[str, ...]
+    sizes: IntArray
+    ids: AnyArray
+    totals: AnyArray
+    starts: IntArray  # of the runs, and the number of rows
+    name: str
+
+    @classmethod
+    def of(cls, batch: Any, columns: Columns, name: str, open_: Runs | None) -> "_Batch":
+        """Checked, but for the finiteness of the features."""
+        sizes, ids = id_runs(batch.column(columns.bag), columns)
+        is_decimal = arrow_module("pyarrow").types.is_decimal
+        totals = _numbers(batch, columns.total, is_decimal)
+        first = totals[np.cumsum(sizes) - sizes]
+        _refuse_two_totals(totals, np.repeat(first, sizes), ids, sizes)
+        dtype = np.float32 if columns.single else np.float64
+        features = [np.ascontiguousarray(_numbers(batch, name, is_decimal), dtype) for name in columns.features]
+        no_rows = np.empty((0, len(features)), dtype)
+        runs = Runs(no_rows, sizes, ids, first, name)
+        if open_ is not None:
+            runs = replace(open_, X=no_rows).joined(runs)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(runs.sizes)])
+        before = None if open_ is None else open_.X
+        return cls(before, features, columns.features, runs.sizes, runs.ids, runs.totals, starts, runs.name)
+
+    def runs(self, part: slice) -> Runs:
+        """Some of the runs, with their rows together."""
+        start, stop = int(self.starts[part.start]), int(self.starts[part.stop])
+        X = np.empty((stop - start, len(self.features)), self.features[0].dtype)
+        n_before = 0 if self.before is None else len(self.before)
+        inside = max(n_before - start, 0)  # rows of the open run, which is the first
+        if self.before is not None and inside:
+            X[:inside] = self.before[start:]
+        total = _put(self.features, max(start - n_before, 0), stop - n_before, X[inside:])
+        runs = Runs(X, self.sizes[part], self.ids[part], self.totals[part], self.name)
+        if not np.isfinite(total):
+            _refuse_infinite(runs, self.names)
+        return runs
+
+
+def _put(columns: list[AnyArray], first: int, stop: int, X: FloatArray) -> float:
+    """Write the numbers first:stop of each column as rows; their sum, which is finite only if all are."""
+    from bagwise.stats.kernels import EIGHT, eight_columns
+
+    d = len(columns)
+    if d < EIGHT:
+        for j, column in enumerate(columns):
+            X[:, j] = column[first:stop]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(X.sum(dtype=np.float64))
+    total = 0.0
+    for j in (*range(0, d - EIGHT, EIGHT), d - EIGHT):  # the last eight may be written in part for the second time
+        total += eight_columns(tuple(columns[j : j + EIGHT]), first, stop, X, j)
+    return total
+
+
+def _refuse_infinite(runs: Runs, names: Sequence[str]) -> None:
+    """Refuse rows with a number that is none; a sum may have overflowed by itself."""
+    if (finite := np.isfinite(runs.X)).all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    bag = _shown(runs.ids[int(np.searchsorted(np.cumsum(runs.sizes), row, side="right"))])
+    raise InvalidInputError(
+        f"the features must be finite; got {runs.X[row, column]} in column {names[column]!r} of bag {bag}. Impute or "
+        "drop such rows (then correct the counts of their bags)."
+    )
 
 
 def _numbers(batch: Any, name: str, is_decimal: Callable[[Any], bool]) -> AnyArray:
@@ -142,22 +211,28 @@ def _numbers(batch: Any, name: str, is_decimal: Callable[[Any], bool]) -> AnyArr
 
 
 def _refuse_two_totals(totals: AnyArray, wanted: AnyArray, ids: AnyArray, sizes: IntArray) -> None:
-    """One total per run; NaN has an error of its own later."""
-    differs = (totals != wanted) & (totals == totals)
+    """One total per run; NaN in all rows has an error of its own later."""
+    differs = (totals != wanted) & ((totals == totals) | (wanted == wanted))
     if differs.any():
         row = int(np.argmax(differs))
-        bag = ids[int(np.searchsorted(np.cumsum(sizes), row, side="right"))]
-        bag = bag.item() if isinstance(bag, np.generic) else bag
+        bag = _shown(ids[int(np.searchsorted(np.cumsum(sizes), row, side="right"))])
         raise InvalidInputError(
-            f"the total must be the same in all rows of a bag; got {wanted[row]} and {totals[row]} in bag {bag!r}. It "
+            f"the total must be the same in all rows of a bag; got {wanted[row]} and {totals[row]} in bag {bag}. It "
             "is the total of the bag, not of a row."
         )
 
 
+def _shown(bag: Any) -> str:
+    return repr(bag.item() if isinstance(bag, np.generic) else bag)
+
+
 def bags_of(runs: Runs, columns: Columns) -> Bags:
     """Whole bags from runs that have ended."""
-    totals: dict[str, Any] = {"proportions" if columns.is_proportion else "counts": runs.totals}
-    return Bags.from_sizes(runs.X, runs.sizes, ids=runs.ids, feature_names=columns.features, **totals)
+    with naming(runs.name):
+        return Bags.from_runs(
+            runs.X, runs.sizes, runs.totals, runs.ids,
+            are_proportions=columns.is_proportion, feature_names=columns.features,
+        )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- jobs and spans
@@ -236,8 +311,7 @@ def span_of(piece: Piece, job: Job[T], threads: bool = False) -> Span[T]:
     open_: Runs | None = None
     for runs in runs_of(piece, job.columns, threads):
         if open_ is not None:
-            with naming(piece.name):
-                total = _sum(total, job(open_))
+            total = _sum(total, job(open_))
         if head is None:
             head = runs.part(0, 1, copy=True)
             runs = runs.part(1, len(runs))
@@ -264,7 +338,8 @@ def merged(left: Span[T], right: Span[T], job: Job[T]) -> Span[T]:
         kept = right if left.head is None else left
         return Span(kept.head, total, kept.tail)
     last = left.head if left.tail is None else left.tail
-    between = last.joined(right.head)
+    with naming(right.head.name):
+        between = last.joined(right.head)
     if len(between) == 1:  # one bag goes over the border
         if left.tail is None:
             return Span(between, total, right.tail)

@@ -26,7 +26,7 @@ from bagwise.arrays import AnyArray
 from bagwise.bags import Bags
 from bagwise.data.io import arrow_module, first_line, naming
 from bagwise.errors import InvalidInputError
-from bagwise.scale.pieces import Columns, FilePiece, FolderPiece, Piece, chosen_columns, files_of, pieces_of
+from bagwise.scale.pieces import Columns, FilePiece, FolderPiece, Piece, chosen_columns, files_with_rows, pieces_of
 from bagwise.scale.spans import (
     Job,
     Kept,
@@ -104,14 +104,11 @@ def scan_bags(
         from bagwise.scale.distributed import frame_source
 
         return frame_source(path, bag, total, is_proportion, features, progress=_shown(progress))
-    files = files_of(path, storage_options or {})
-    with_rows = [file for file in files if file.n_bytes]
-    if not with_rows:
-        raise InvalidInputError(f"{files[0].path} must hold a table; it is empty (0 bytes).")
-    columns = chosen_columns(with_rows, bag, total, is_proportion, features)
-    pieces = pieces_of(with_rows, len(columns.names))
-    if not pieces:
-        raise InvalidInputError(f"{os.fspath(path)} must have rows; it has only columns.")
+    if threads is not None and not (isinstance(threads, int) and threads >= 1):
+        raise InvalidInputError(f"threads must be a whole number above 0, or None; got {threads!r}.")
+    files = files_with_rows(path, storage_options or {})
+    columns = chosen_columns(files, bag, total, is_proportion, features)
+    pieces = pieces_of(files, len(columns.names))
     return BagScan(pieces, columns, threads=threads, scratch=scratch, progress=_shown(progress))
 
 
@@ -236,9 +233,9 @@ class BagScan:
             else:
                 found = []
                 for runs in runs_of(piece, self.columns):
-                    runs = runs if open_ is None else open_.joined(runs)
                     with naming(piece.name):
-                        found.append(job(runs.part(0, len(runs) - 1)))
+                        runs = runs if open_ is None else open_.joined(runs)
+                    found.append(job(runs.part(0, len(runs) - 1)))
                     open_ = runs.part(len(runs) - 1, len(runs), copy=True)
             yield from (bags for bags in found if bags is not None)
         last = job(open_)
