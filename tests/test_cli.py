@@ -291,10 +291,9 @@ def test_a_streamed_sample_is_the_same_kind_of_file_in_parts(tmp_path: Path, mon
     assert (labels == oracle.ltf.predict(bags.X)).all()
 
 
-@pytest.mark.parametrize("how", ["--stream", pytest.param("--workers 1", marks=pytest.mark.slow)])
-def test_a_streamed_fit_is_the_fit(run: Run, how: str) -> None:
+def test_a_streamed_fit_is_the_fit(run: Run) -> None:
     assert run("sample --features 3 --size 4 --count 3 --bags 300 -o t.parquet").status == 0
-    streamed = json.loads(run(f"fit t.parquet --model spectral {how} -o s.json --json").out)
+    streamed = json.loads(run("fit t.parquet --model spectral --stream -o s.json --json").out)
     plain = json.loads(run("fit t.parquet --model spectral -o p.json --json").out)
     assert streamed.pop("passes") == 3  # the sums, the sweep, and the errors that are printed
     for result in (streamed, plain):

@@ -541,7 +541,9 @@ def test_what_is_no_source_is_refused(source: Any, settings: dict[str, Any], sen
 
 
 def test_a_url_is_no_path() -> None:
-    with pytest.raises(InvalidInputError, match=r"must be a local path here; for a URL use bagwise.scan_bags"):
+    with pytest.raises(
+        InvalidInputError, match=r"must be a local path to be read into memory. Stream from a URL: bagwise.scan_bags"
+    ):
         bw.read_bags("memory://bucket/a.parquet")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bagwise.cli import claims, lab, streams
+from bagwise.cli.options import BagColumn, Cluster, CountColumn, Model, ProportionColumn, Stream, Workers
 from bagwise.cli.screen import AsJson, say, table, working
 from bagwise.errors import InvalidInputError
 
@@ -50,14 +51,6 @@ _CLASSES = {
 _MOST_SHOWN = 10  # weights
 
 Data = Annotated[str, typer.Argument(help="File, folder or glob of files with one row per instance.")]
-BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
-CountColumn = Annotated[
-    str | None,
-    typer.Option("--count", help="Column with the number of positives of each row's bag.  [default: positives]"),
-]
-ProportionColumn = Annotated[
-    str | None, typer.Option("--proportion", help="Column with the share of positives of each row's bag, for --count.")
-]
 Output = Annotated[
     Path,
     typer.Option(
@@ -144,13 +137,16 @@ def fit(
     C: Annotated[str | None, typer.Option("--C", help="Inverse penalty: a number, or auto.")] = None,
     label_noise: Annotated[bool, typer.Option("--label-noise", help="Labels may be flipped: estimate it.")] = False,
     no_intercept: Annotated[bool, typer.Option("--no-intercept", help="A threshold through the origin.")] = False,
-    stream: Annotated[bool, typer.Option("--stream", help="Read part by part: memory need not hold the rows.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Stream, by so many processes of Dask here.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Stream, by the workers of this Dask cluster.")] = None,
+    stream: Stream = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Learn a linear threshold from bags and save it as JSON."""
+    """Learn a linear threshold from bags and save it as JSON.
+
+    With --stream, --workers or --cluster the rows stay in their files, which are read as often as the learner asks for.
+    """
     import bagwise as bw
 
     settings: dict[str, Any] = {}
@@ -162,11 +158,13 @@ def fit(
         settings["fit_intercept"] = False
     learner = _learner(model, settings, seed)
     features = None if columns is None else [name.strip() for name in columns.split(",")]
-    if stream or workers is not None or cluster is not None:
-        say(*streams.fit(learner, data, output, (bag, count, proportion, features), workers, cluster), as_json)
+    named: dict[str, Any] = {"bag": bag, "count": count, "proportion": proportion, "features": features}
+    place = streams.Place(stream, workers, cluster)
+    if place.streams:
+        say(*streams.fit(learner, data, output, named, place), as_json)
         return
     with working(f"Reading {data}"):
-        bags = bw.read_bags(data, bag=bag, count=count, proportion=proportion, features=features)
+        bags = bw.read_bags(data, **named)
     with working(f"Fitting {type(learner).__name__} to {bags}"):
         learner.fit(bags)
     bw.save(learner, output, provenance={"data": data} | _described(bags))
@@ -202,7 +200,7 @@ def fit(
 
 @app.command(epilog="Example: bagwise predict model.json rows.parquet -o predicted.parquet")
 def predict(
-    model: Annotated[Path, typer.Argument(help="Model that fit wrote.")],
+    model: Model,
     rows: Annotated[str, typer.Argument(help="File, folder or glob with the rows to predict.")],
     output: Output,
     as_json: AsJson = False,

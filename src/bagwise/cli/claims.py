@@ -7,23 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from bagwise.cli import streams
+from bagwise.cli.options import BagColumn, Cluster, CountColumn, Model, ProportionColumn, Stream, Workers
 from bagwise.cli.screen import AsJson, say, table, working
+from bagwise.cli.streams import Place
 
 __all__ = ["assess", "certify", "plan"]
 
-Model = Annotated[Path, typer.Argument(help="Model that fit wrote.")]
 HeldOut = Annotated[str, typer.Argument(help="File, folder or glob with bags that were not used for the fit.")]
-BagColumn = Annotated[str, typer.Option("--bag", help="Column that names each row's bag.")]
-CountColumn = Annotated[
-    str | None,
-    typer.Option("--count", help="Column with the number of positives of each row's bag.  [default: positives]"),
-]
-ProportionColumn = Annotated[
-    str | None, typer.Option("--proportion", help="Column with the share of positives of each row's bag, for --count.")
-]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of each interval or bound, between 0 and 1.")]
-Stream = Annotated[bool, typer.Option("--stream", help="Read part by part: memory need not hold the features.")]
 Plot = Annotated[
     Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file; replaced only when complete.")
 ]
@@ -44,6 +35,8 @@ def assess(
     interval: Annotated[str, typer.Option(help="profile (default), or bootstrap over bags.")] = "profile",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")] = 0,
     stream: Stream = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +44,8 @@ def assess(
     import bagwise as bw
 
     settings: Any = {"method": method, "interval": interval, "random_state": seed}
-    with _held_out(model, data, bag, count, proportion, stream, "Assessing") as (learner, bags):
+    place = Place(stream, workers, cluster)
+    with _held_out(model, data, bag, count, proportion, place, "Assessing") as (learner, bags):
         found = bw.assess(learner, bags, confidence, prevalence=prevalence, threshold=threshold, **settings)
     rows = [
         (_NAMES[name], f"{figure.estimate:.1%}", f"{figure.low:.1%}", f"{figure.high:.1%}")
@@ -61,7 +55,7 @@ def assess(
         large = found.calibration.in_the_large
         rows.append(("claimed - found share", f"{large.estimate:+.1%}", f"{large.low:+.1%}", f"{large.high:+.1%}"))
     at = "the bags' own share" if prevalence is None else f"a share of {prevalence:g}"
-    on = f"{found.n_bags:,} bags of {found.n_rows:,} rows" if stream else bags
+    on = f"{found.n_bags:,} bags of {found.n_rows:,} rows" if place.streams else bags
     text: list[Any] = [
         f"Assessed on {on}, at {at} of positives",
         table(("figure", "estimate", "from", f"to ({confidence:.3g})"), rows),
@@ -87,6 +81,8 @@ def certify(
     ] = None,
     threshold: Annotated[float | None, typer.Option(help="Scores above it are positive.")] = None,
     stream: Stream = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -94,7 +90,8 @@ def certify(
     import bagwise as bw
 
     meant = _prevalence(prevalence)
-    with _held_out(model, data, bag, count, proportion, stream, "Certifying") as (learner, bags):
+    place = Place(stream, workers, cluster)
+    with _held_out(model, data, bag, count, proportion, place, "Certifying") as (learner, bags):
         found = bw.certify(learner, bags, confidence, meant, threshold=threshold)
     where = {"bags": "at the bags' share of positives", None: "at any share of positives"}.get(
         found.prevalence if not isinstance(found.prevalence, float) else "", f"at a share of positives of {prevalence}"
@@ -177,7 +174,7 @@ _NAMES = {
 
 @contextmanager
 def _held_out(
-    model: Path, data: str, bag: str, count: str | None, proportion: str | None, stream: bool, doing: str
+    model: Path, data: str, bag: str, count: str | None, proportion: str | None, place: Place, doing: str
 ) -> Iterator[tuple[Any, Any]]:
     """The model, and the held-out bags with its features, in memory or in their files."""
     import bagwise as bw
@@ -186,9 +183,9 @@ def _held_out(
     names = getattr(learner, "feature_names_in_", None)
     columns: dict[str, Any] = {"bag": bag, "count": count, "proportion": proportion}
     columns["features"] = None if names is None else [str(name) for name in names]
-    if stream:
-        with streams.bar() as progress:
-            yield learner, bw.scan_bags(data, **columns, progress=progress)
+    if place.streams:
+        with place.source(data, columns) as (_, source):
+            yield learner, source
         return
     with working(f"Reading {data}"):
         bags = bw.read_bags(data, **columns)

@@ -1,43 +1,65 @@
-"""Fitting without holding the rows: files part by part, here or on a cluster.
+"""Working on files that memory need not hold: part by part, here or on a cluster.
 
-Owns what the options --stream, --workers and --cluster of ``fit`` do, and the bar that shows how far a pass is, there
-and in ``assess`` and ``certify``.
+Owns what the options --stream, --workers and --cluster do, and the bar that shows how far a pass over the files is.
 """
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bagwise.errors import InvalidInputError
+from bagwise.errors import InvalidInputError, MissingExtraError
 
-__all__ = ["bar", "fit"]
+__all__ = ["Place", "fit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the sums over bags are taken, as the options say."""
+
+    stream: bool
+    workers: int | None
+    cluster: str | None
+
+    @property
+    def streams(self) -> bool:
+        """Whether the rows stay in their files."""
+        return self.stream or self.workers is not None or self.cluster is not None
+
+    @contextmanager
+    def source(self, data: str, columns: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """The scan of the files, and the source of bags that is made of it: itself, or that of the cluster."""
+        import bagwise as bw
+
+        if self.workers is not None and self.cluster is not None:
+            raise InvalidInputError(
+                f"the sums are taken by --workers or by --cluster; got {self.workers} and {self.cluster!r}. Leave one "
+                "out."
+            )
+        with _bar() as progress:
+            scan = bw.scan_bags(data, **columns, progress=progress)
+            with _client(self.workers, self.cluster) as client:
+                yield scan, scan if client is None else scan.on(client)
 
 
 def fit(
-    learner: Any,
-    data: str,
-    output: Path,
-    columns: tuple[str, str | None, str | None, list[str] | None],
-    workers: int | None,
-    cluster: str | None,
+    learner: Any, data: str, output: Path, columns: Mapping[str, Any], place: Place
 ) -> tuple[dict[str, Any], list[str]]:
     """Fits and saves; the result and what to say of it."""
     import bagwise as bw
     from bagwise.claims.metrics import BagErrors
 
-    if workers is not None and cluster is not None:
+    if not learner._learns_from_sums:
         raise InvalidInputError(
-            f"the sums are taken by --workers or by --cluster; got {workers} and {cluster!r}. Leave one out."
+            f"{type(learner).__name__} needs its bags in memory. Leave out --stream, --workers and --cluster, or take "
+            "--model logistic, spectral, mean or meanmap."
         )
-    bag, count, proportion, features = columns
-    with bar() as progress:
-        scan = bw.scan_bags(data, bag=bag, count=count, proportion=proportion, features=features, progress=progress)
-        with _client(workers, cluster) as client:
-            source = scan if client is None else scan.on(client)
-            learner.fit(source)
-            errors = source.reduce(BagErrors.task(learner.ltf_))
+    with place.source(data, columns) as (scan, source):
+        learner.fit(source)
+        errors = source.reduce(BagErrors.task(learner.ltf_))
     bw.save(learner, output, provenance={"data": data, "n_bags": errors.n_bags, "n_rows": errors.n_rows})
     result = {
         "model": type(learner).__name__,
@@ -70,8 +92,6 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        from bagwise.errors import MissingExtraError
-
         raise MissingExtraError("dask", "dask", "a cluster") from None
     if cluster is not None:
         try:
@@ -84,17 +104,16 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
         with client:
             yield client
         return
+    settings = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with (
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as own,
+        distributed.LocalCluster(**settings, silence_logs=logging.ERROR) as own,
         distributed.Client(own) as client,
     ):
         yield client
 
 
 @contextmanager
-def bar() -> Iterator[Any]:
+def _bar() -> Iterator[Any]:
     """A bar per pass on standard error, if someone watches."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -185,7 +185,9 @@ def source_files(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The files of a source in the order of their names; hidden ones and ``_…`` are left out."""
     text = source_text(path)
     if "://" in text:
-        raise InvalidInputError(f"{text} must be a local path here; for a URL use bagwise.scan_bags(url).read().")
+        raise InvalidInputError(
+            f"{text} must be a local path to be read into memory. Stream from a URL: bagwise.scan_bags, or --stream."
+        )
     place = Path(text)
     if place.is_file():
         found = [place]

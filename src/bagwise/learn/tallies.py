@@ -64,7 +64,7 @@ class Steps:
     @classmethod
     def of(cls, values: FloatArray, jumps: IntArray) -> "Steps":
         """Steps from values in any order and number; equal ones become one step."""
-        order = np.argsort(values, kind="stable")
+        order = np.argsort(values)  # jumps of equal values are added up, so that their order does not matter
         values, jumps = values[order], jumps[order]
         starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else order
         return cls(values[starts], np.add.reduceat(jumps, starts) if len(values) else jumps)
