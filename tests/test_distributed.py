@@ -19,6 +19,7 @@ import bagwise as bw
 from bagwise.data.io import bags_table
 from bagwise.errors import InvalidInputError
 from bagwise.scale import pieces
+from bagwise.scale.distributed import _TASKS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask's own housekeeping
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
     """Two worker processes."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as two:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as two:
         yield two
 
 
@@ -76,6 +77,29 @@ def test_a_cluster_teaches_what_memory_does(folder: Path, bags: bw.Bags, client:
     first, second = scan.on(client).split(0.5, np.random.default_rng(0))
     merged = first.reduce(bw.BagMoments.from_bags) + second.reduce(bw.BagMoments.from_bags)
     assert merged.n_bags == bags.n_bags
+
+
+def test_workers_read_from_a_store_by_its_url(folder: Path, bags: bw.Bags, client: Client) -> None:
+    scan = bw.scan_bags(f"file://{folder}/*.parquet", storage_options={"auto_mkdir": False})
+    same_model(bw.SpectralLTF().fit(scan, client=client), bags)
+
+
+def test_what_travels_depends_on_the_features_and_not_on_the_rows(folder: Path, bags: bw.Bags, client: Client) -> None:
+    scan = bw.scan_bags(folder).on(client)
+    n_pieces = len(scan.layout().pieces)
+    assert n_pieces > 2 * _TASKS  # else each piece would be a task of its own in any case
+    before = sent(client)
+    moments = scan.reduce(bw.BagMoments.from_bags)
+    d, q, overhead = 3, 6, 2000  # a pickle of classes and small arrays, whatever is in them
+    span = 8 * (moments.between.size + moments.within.size + 2 * q * d) + overhead
+    # Of the 16 spans of each worker, and of those that 8 are merged to, each travels at most once.
+    assert 0 < sent(client) - before < 2 * _TASKS * 8 / 7 * span
+
+
+def sent(client: Client) -> int:
+    """Bytes that the workers have sent to each other so far, by Dask's own log."""
+    logs = client.run(lambda dask_worker: [one["compressed"] for one in dask_worker.transfer_outgoing_log])
+    return sum(map(sum, logs.values()))
 
 
 def test_the_likelihood_is_summed_by_the_workers(folder: Path, bags: bw.Bags, client: Client) -> None:
@@ -143,7 +167,7 @@ def test_a_worker_killed_in_the_middle_of_a_fit_costs_only_time(folder: Path, ba
 
 
 def test_a_worker_that_joins_late_takes_part(folder: Path, bags: bw.Bags) -> None:
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as one:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as one:
         with Client(one) as client:
             joined = threading.Event()
 

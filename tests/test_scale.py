@@ -212,6 +212,11 @@ def test_files_may_lie_where_fsspec_finds_them(tmp_path: Path) -> None:
     store.pipe("/bucket/a.parquet", (tmp_path / "b.parquet").read_bytes())
     scan = bw.scan_bags("memory://bucket/*.parquet")
     same_model(bw.SpectralLTF().fit(scan), bw.SpectralLTF().fit(bags))
+    store.pipe("/bucket/_SUCCESS", b"")
+    assert [file.path for file in bw.scan_bags("memory://bucket").files] == ["memory:///bucket/a.parquet"]
+    store.pipe("/bucket/a.parquet", (tmp_path / "b.parquet").read_bytes())
+    with pytest.raises(InvalidInputError, match=r"a.parquet must stay as it is while it is read; it changed"):
+        bw.SpectralLTF().fit(scan)
     store.rm("/bucket/a.parquet")
     with pytest.raises(InvalidInputError, match=r"a.parquet must stay where it is"):
         bw.SpectralLTF().fit(scan)

@@ -104,7 +104,7 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
         with client:
             yield client
         return
-    settings = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    settings = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with (
         distributed.LocalCluster(**settings, silence_logs=logging.ERROR) as own,
         distributed.Client(own) as client,

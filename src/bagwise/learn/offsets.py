@@ -95,8 +95,7 @@ def best_threshold_along(normal: FloatArray, source: BagSource, moments: Moments
     """
     if isinstance(source, Bags):
         return best_threshold(scores_along(normal, source), source)
-    grid = _grid(normal, moments)
-    found = source.reduce(_Intervals(normal, (grid, replace(grid, lows=-grid.highs, highs=-grid.lows)), BUDGET))
+    found = source.reduce(_intervals_task(normal, moments))
     margin = found.margin
 
     plus, minus = (
@@ -289,6 +288,12 @@ class _Side:
         low, high = satisfied_intervals(scores_along(self.normal, bags), bags)
         always, (steps,) = _steps(low[self.side], high[self.side])
         return Tally(self.grid, always, (steps[self.grid.inside(steps.values)],), None, self.budget)
+
+
+def _intervals_task(normal: FloatArray, moments: Moments) -> _Intervals:
+    """The task of the first look, with bins where the moments expect the scores."""
+    grid = _grid(normal, moments)
+    return _Intervals(normal, (grid, replace(grid, lows=-grid.highs, highs=-grid.lows)), BUDGET)
 
 
 def _look_at_side(source: BagSource, normal: FloatArray, side: int, grid: Grid, budget: int) -> Tally:

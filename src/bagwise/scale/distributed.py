@@ -1,13 +1,15 @@
 """The same sums on a Dask cluster: files that its workers read, and Dask data frames and arrays.
 
-Owns the way from pieces to a cluster and back: each piece becomes a span where it is read, neighbouring spans are
-merged in a tree, and only what a task adds up to travels. Refuses nothing that one machine accepts, and computes
+Owns the way from pieces to a cluster and back: neighbouring pieces become a span where they are read, spans are merged
+in a tree, and only what a task adds up to travels. Refuses nothing that one machine accepts, and computes
 nothing differently; a worker that dies costs its pieces' time, not the result.
 """
 
 import importlib
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -17,15 +19,18 @@ from bagwise.bags import Bags, feature_columns, is_bag_target, is_dask
 from bagwise.data.io import arrow_module, columns_of, naming, refuse_missing
 from bagwise.errors import BagwiseError, InvalidInputError, MissingExtraError
 from bagwise.scale.pieces import Columns, Piece, TablePiece
-from bagwise.scale.spans import Job, Kept, Share, Span, merged, span_of, total_of
+from bagwise.scale.spans import Job, Kept, Share, Span, all_merged, span_of, total_of
 from bagwise.scale.streaming import KEPT_NUMBERS, Layout, Progress, layout_of
 
 __all__ = ["ClusterBags", "collection_source", "frame_source"]
 
 T = TypeVar("T")
 
-# Spans merged at a time: the depth of the tree is log_8 of the number of pieces.
+# Spans merged at a time: the depth of the tree is log_8 of their number.
 _FAN_IN = 8
+# Tasks per thread and pass: what travels, and what the scheduler has to do, grow with the workers and not with the
+# rows. A sixteenth of a worker's work is at stake where others wait for it, and where it dies.
+_TASKS = 16
 
 
 class ClusterBags:
@@ -91,10 +96,10 @@ class ClusterBags:
         root = self._origin or self
         handles = self.layout().pieces
         root._n_passes += 1
-        spans = self._mapped(partial(span_of, job=job), handles, root._n_passes)
+        spans = self._mapped(partial(_span_over, job=job), handles, root._n_passes)
         while len(spans) > 1:
             groups = [spans[i : i + _FAN_IN] for i in range(0, len(spans), _FAN_IN)]
-            spans = [self._submitted(_merged, group, job) for group in groups]
+            spans = [self._submitted(all_merged, group, job) for group in groups]
         total = total_of(self._result(spans)[0], job)
         if total is None:
             raise InvalidInputError("the source must hold bags to sum over; it holds none. Take a larger share.")
@@ -117,7 +122,8 @@ class ClusterBags:
         if self._origin is not None:
             return self._origin.layout()
         if self._layout is None:
-            gathered = lambda function, handles: self._result(self._mapped(function, handles))
+            each = lambda function, handles: self._mapped(partial(_each, function=function), handles)
+            gathered = lambda function, handles: chain.from_iterable(self._result(each(function, handles)))
             found = layout_of(self._handles, self.columns, gathered)
             if not found.grouped:
                 found = Layout(False, found.how, tuple(self._shuffled()))
@@ -143,10 +149,12 @@ class ClusterBags:
 
     # ------------------------------------------------------------------ the cluster, or Dask without one
 
-    def _mapped(self, function: Callable[[Piece], Any], handles: Sequence[Any], n_pass: int = 0) -> list[Any]:
-        """function of the piece of each handle: futures on a cluster, else delayed."""
+    def _mapped(self, function: Callable[[Sequence[Piece]], Any], handles: Sequence[Any], n_pass: int = 0) -> list[Any]:
+        """function of the pieces of some neighbouring handles at a time: futures on a cluster, else delayed."""
         dask = _dask()
-        delayed = [dask.delayed(function, pure=False)(handle) for handle in handles]
+        threads = os.cpu_count() or 1 if self._client is None else sum(self._client.nthreads().values())
+        groups = np.array_split(np.arange(len(handles)), min(len(handles), _TASKS * max(threads, 1)))
+        delayed = [dask.delayed(function, pure=False)([handles[i] for i in group]) for group in groups]
         if self._client is None:
             return delayed
         futures: list[Any] = self._client.compute(delayed)
@@ -178,12 +186,13 @@ class ClusterBags:
         return results
 
 
-def _merged(spans: Sequence[Span[T]], job: Job[T]) -> Span[T]:
-    """The span of some neighbours."""
-    first, *others = spans
-    for other in others:
-        first = merged(first, other, job)
-    return first
+def _span_over(pieces: Sequence[Piece], job: Job[T]) -> Span[T]:
+    """The span of some neighbouring pieces, read one after the other."""
+    return all_merged((span_of(piece, job) for piece in pieces), job)
+
+
+def _each(pieces: Sequence[Piece], function: Callable[[Piece], T]) -> list[T]:
+    return [function(piece) for piece in pieces]
 
 
 # ---------------------------------------------------------------------- data frames and arrays

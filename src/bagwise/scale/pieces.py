@@ -50,6 +50,8 @@ _PIECE_BYTES = 1 << 26
 _BUFFER = 1 << 16
 # The types of the columns of a CSV file are taken from so many bytes.
 _CSV_BLOCK = 1 << 23
+# What stores call the mark by which a change of a file shows.
+_MARKS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created")
 # Files that are looked into at a time before any is read.
 _AT_ONCE = 16
 
@@ -118,7 +120,7 @@ class File:
     def refuse_changed(self) -> None:
         """Refuse to read a file that is no longer the one that was listed."""
         try:
-            now = _stamp(self.path, self.storage)
+            now = _stamp(self.path, self.storage, fresh=True)
         except FileNotFoundError:
             raise InvalidInputError(
                 f"{self.path} must stay where it is while it is read; it vanished. Restore it (on a cluster: where "
@@ -190,16 +192,22 @@ def _filesystem(url: str, storage: Mapping[str, Any]) -> Any:
     try:
         import fsspec
     except ImportError:
-        raise MissingExtraError("fsspec", "dask", "reading by URL") from None
+        raise MissingExtraError("dask", "dask", "reading by URL") from None
     return fsspec.core.url_to_fs(url, **storage)[0]
 
 
-def _stamp(path: str, storage: Mapping[str, Any]) -> str:
+def _stamp(path: str, storage: Mapping[str, Any], fresh: bool = False) -> str:
+    """Size and time of change, or what a store has in place of it; ``fresh``: not what a listing said."""
     if "://" not in path:
         found = os.stat(path)
         return f"{found.st_size} {found.st_mtime_ns}"
-    info = _filesystem(path, storage).info(path)
-    return f"{info.get('size')} {info.get('ETag') or info.get('mtime') or info.get('LastModified') or ''}"
+    system = _filesystem(path, storage)
+    if fresh:
+        system.invalidate_cache(path)
+    info = system.info(path)
+    mark = next((info[name] for name in _MARKS if info.get(name)), "")
+    size = info.get("size")
+    return f"{-1 if size is None else size} {str(mark).strip(chr(34))}"
 
 
 @lru_cache(maxsize=1024)

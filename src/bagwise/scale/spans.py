@@ -7,8 +7,10 @@ associative: any tree over neighbouring pieces gives the same bags.
 Refuses totals that differ within a bag, missing values, and numbers that are not finite, each in the name of the piece.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import reduce
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -27,6 +29,7 @@ __all__ = [
     "Runs",
     "Share",
     "Span",
+    "all_merged",
     "bags_of",
     "batch_rows",
     "id_runs",
@@ -301,6 +304,18 @@ class Span(Generic[T]):
     total: T | None
     tail: Runs | None
 
+    def __sizeof__(self) -> int:
+        """Its bytes, arrays included: by it a cluster decides what to send where."""
+        return _n_bytes((self.head, self.total, self.tail))
+
+
+def _n_bytes(value: Any) -> int:
+    if is_dataclass(value) and not isinstance(value, type):
+        value = tuple(getattr(value, one.name) for one in fields(value))
+    if isinstance(value, (tuple, list)):
+        return sum(map(_n_bytes, value))
+    return int(getattr(value, "nbytes", None) or sys.getsizeof(value))
+
 
 def span_of(piece: Piece, job: Job[T], threads: bool = False) -> Span[T]:
     """The span of one piece, read batch by batch."""
@@ -352,6 +367,11 @@ def merged(left: Span[T], right: Span[T], job: Job[T]) -> Span[T]:
     if right.tail is None:
         return Span(left.head, total, begun)
     return Span(left.head, _sum(total, job(begun)), right.tail)
+
+
+def all_merged(spans: Iterable[Span[T]], job: Job[T]) -> Span[T]:
+    """The span of some neighbours, one after the other."""
+    return reduce(lambda left, right: merged(left, right, job), spans)
 
 
 def total_of(span: Span[T], job: Job[T]) -> T | None:

@@ -32,8 +32,8 @@ from bagwise.scale.spans import (
     Kept,
     Share,
     Span,
+    all_merged,
     id_runs,
-    merged,
     runs_of,
     span_of,
     total_of,
@@ -192,10 +192,7 @@ class BagScan:
         threads = self._threads or n_threads(1 << 30)
         inside = threads > len(pieces)  # too few pieces to share out: let pyarrow decode columns in parallel
         spans = _in_order(partial(_span, job=job, threads=inside), pieces, threads)
-        span: Span[T] | None = None
-        for one in self._shown(spans, len(pieces)):
-            span = one if span is None else merged(span, one, job)
-        total = None if span is None else total_of(span, job)
+        total = total_of(all_merged(self._shown(spans, len(pieces)), job), job)
         if total is None:
             raise InvalidInputError(f"{self!r} must hold bags to sum over; it holds none. Take a larger share.")
         return total
