@@ -122,9 +122,7 @@ class ClusterBags:
         if self._origin is not None:
             return self._origin.layout()
         if self._layout is None:
-            each = lambda function, handles: self._mapped(partial(_each, function=function), handles)
-            gathered = lambda function, handles: chain.from_iterable(self._result(each(function, handles)))
-            found = layout_of(self._handles, self.columns, gathered)
+            found = layout_of(self._handles, self.columns, self._each)
             if not found.grouped:
                 found = Layout(False, found.how, tuple(self._shuffled()))
             self._layout = found
@@ -148,6 +146,10 @@ class ClusterBags:
         return _partitions(moved, self.columns, whole=True)
 
     # ------------------------------------------------------------------ the cluster, or Dask without one
+
+    def _each(self, function: Callable[[Piece], T], handles: Sequence[Any]) -> Iterable[T]:
+        """function of the piece of each handle, in order."""
+        return chain.from_iterable(self._result(self._mapped(partial(_each, function=function), handles)))
 
     def _mapped(self, function: Callable[[Sequence[Piece]], Any], handles: Sequence[Any], n_pass: int = 0) -> list[Any]:
         """function of the pieces of some neighbouring handles at a time: futures on a cluster, else delayed."""
