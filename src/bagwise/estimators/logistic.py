@@ -11,11 +11,19 @@ from bagwise.bags import Bags, BagSource, is_bag_target
 from bagwise.errors import FitWarning, InvalidInputError, NotIdentifiableError
 from bagwise.estimators.base import BagEstimator, generator, require_choice, require_positive, warn_all
 from bagwise.learn.directions import combined_direction
-from bagwise.learn.identifiability import balance_finding, direction_findings, dispersion_finding, trap_finding
+from bagwise.learn.identifiability import (
+    balance_finding,
+    direction_findings,
+    dispersion_finding,
+    gain_finding,
+    steady_finding,
+    trap_finding,
+)
 from bagwise.learn.likelihood import CountModel, Fit, LikelihoodSums, LikelihoodTask, WeightedBags
 from bagwise.learn.offsets import n_satisfied_along
 from bagwise.learn.penalty import chosen_penalty
 from bagwise.learn.starts import Search, trap_bound
+from bagwise.learn.steady import Steady, steadied, steady_totals
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import kept_fingerprints
 from bagwise.stats.moments import BagMoments
@@ -179,8 +187,17 @@ class BagLogisticRegression(BagEstimator):
             )
         rng = generator(self.random_state)
         moments = bags.reduce(BagMoments.from_bags).finalize()
+        direction = combined_direction(moments)
         findings = balance_finding(outline)
-        findings += direction_findings(moments, combined_direction(moments), levels_are_free=free)
+        steady: Steady | None = None
+        if direction.contradiction is not None and self.label_noise is not False:
+            steady = steady_totals(bags, None if free else levels)
+        if steady is not None:
+            findings += steady_finding(steady.share, steady.low, steady.high)
+            bags, levels, free = steadied(bags, steady), (0.0, 1.0), False
+            moments = bags.reduce(BagMoments.from_bags).finalize()
+            direction = combined_direction(moments)
+        findings += direction_findings(moments, direction, levels_are_free=free)
         variances = np.diag(moments.cov_bag)
         chosen = self.C == "auto"
         by_scale = chosen if self.standardize == "auto" else self.standardize
@@ -193,6 +210,7 @@ class BagLogisticRegression(BagEstimator):
         if chosen:
             choice = chosen_penalty(search, rng)
             self.C_, near = choice.C, choice.near
+            findings += gain_finding(choice.gain)
             if choice.scores:
                 self.C_scores_ = np.array(list(choice.scores.items()))
         else:
@@ -209,6 +227,8 @@ class BagLogisticRegression(BagEstimator):
         ltf = LTF(best.model.coef, best.model.intercept)
         met = n_satisfied_along(ltf.normal, -ltf.offset, bags)
         findings += self._report(search, best, separated=met == outline.n_bags)
+        if steady is not None:
+            self.levels_ = np.array([steady.low, steady.high])
         warn_all(findings)
         if not best.converged:
             warn_all([f"the search did not converge: {best.reason}. Raise max_iter, or tol."], FitWarning)
@@ -272,7 +292,7 @@ class BagLogisticRegression(BagEstimator):
         if noise is False:
             return (0.0, 1.0), False
         if noise is True or (isinstance(noise, str) and noise == "estimate"):
-            return (0.05, 0.95), True
+            return (0.1, 0.9), True
         try:
             low, high = (noise, 1.0 - noise) if np.ndim(noise) == 0 else (noise[0], 1.0 - noise[1])
             if 0 <= low < high <= 1 and np.size(noise) <= 2:

@@ -11,10 +11,19 @@ import numpy as np
 from bagwise.learn.directions import Direction
 from bagwise.stats.moments import Moments
 
-__all__ = ["balance_finding", "direction_findings", "dispersion_finding", "trap_finding"]
+__all__ = [
+    "balance_finding",
+    "direction_findings",
+    "dispersion_finding",
+    "gain_finding",
+    "steady_finding",
+    "trap_finding",
+]
 
 # A deviation of the counts that is worth a word: in standard errors, and as a ratio.
 _SURE, _MATTERS = 5.0, 1.3
+# Held-out log-likelihood over that of a constant below which there may be nothing: a factor of seven.
+_NOTHING = 2.0
 
 
 class Counted(Protocol):
@@ -88,4 +97,23 @@ def dispersion_finding(ratio: float, z: float) -> list[str]:
         f"the counts are over-dispersed against the model: their squared deviations are {ratio:.2f} times what it "
         f"expects ({z:.1f} standard errors above 1). Labels may be noisy, or bags differ by more than the features "
         'say; try label_noise="estimate", and trust probabilities less.'
+    ]
+
+
+def gain_finding(gain: float) -> list[str]:
+    """A model that tells held-out totals no better than a constant does."""
+    if gain >= _NOTHING:
+        return []
+    return [
+        "held-out totals are hardly likelier under the model than if all rows had one probability (log-likelihood "
+        f"gained: {gain:.1f}): what was learnt may be chance. Collect more bags, or drop features."
+    ]
+
+
+def steady_finding(share: float, low: float, high: float) -> list[str]:
+    """Totals that were put back to the share that all bags have in truth."""
+    return [
+        f"the reported totals scatter as flips of labels alone make them (shares of reported positives {low:.3f} among "
+        f"negatives, {high:.3f} among positives): all bags are taken to have {share:.3f} positives in truth. If their "
+        "true shares differ, say label_noise=False."
     ]

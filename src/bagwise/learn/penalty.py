@@ -1,60 +1,104 @@
 """How much to penalise: the C under which held-out bags are likeliest.
 
 Owns the grid, the splits by bags and the choice. A heavy penalty costs several points of accuracy on clean totals, a
-light one as much on noisy ones, so that no fixed C will do.
+light one as much on noisy ones, so that no fixed C will do. Where bags say little, one split would be luck: splits go
+on while the choice is open (docs/decisions/002-likelihood-search.md holds the figures).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import logit
 
-from bagwise.bags import Bags
+from bagwise.arrays import FloatArray
+from bagwise.bags import Bags, BagSource
 from bagwise.learn.likelihood import CountModel, LikelihoodTask
-from bagwise.learn.starts import Search
-from bagwise.stats.moments import BagMoments
+from bagwise.learn.starts import Search, cosine
+from bagwise.stats.moments import BagMoments, Moments
 
 __all__ = ["GRID", "Choice", "chosen_penalty"]
 
 GRID = tuple(10.0**e for e in range(-2, 6))
 
-_TRAIN = 0.75
-# Held-out bags that all splits together should have, and the most splits.
-_HELD_BAGS, _MOST_SPLITS = 250, 3
+_TRAIN = 0.8
 _FEWEST_BAGS = 8
+# The choice is open while fewer bags than these were held out in all, or while a rival of the best C, below it by at
+# most so much log-likelihood, has a normal that far away (the sine of the angle).
+_ENOUGH_BAGS, _RIVAL, _ELSEWHERE = 40, 4.0, 0.1
+# At most so many splits, and so many of data of more than that many numbers.
+_MOST_SPLITS, _LARGE, _MOST_OF_LARGE = 8, 1 << 20, 3
+# A C that far below the best is not tried again.
+_HOPELESS = 15.0
+# Spread of the log-odds below which coefficients are those of a trap, see `bagwise.learn.starts.trap_bound`.
+_COLLAPSED = 0.1
 # log-likelihood that the fits of a split may miss.
 _COARSE = 0.05
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:
-    """The chosen C, a model fitted with it to a part of the bags, and held-out log-likelihood per bag at each C."""
+    """The chosen C, a model fitted with it to a part of the bags, and what held-out bags say.
+
+    ``scores`` are their log-likelihoods per bag; ``gain`` is how much likelier all their counts together are at the
+    chosen C than if every row had the same probability.
+    """
 
     C: float
     near: CountModel | None
     scores: dict[float, float]
+    gain: float
 
 
 def chosen_penalty(search: Search, rng: np.random.Generator) -> Choice:
     """The C of the grid with the largest held-out log-likelihood; 1 where bags are too few to hold some out."""
-    n_bags = int(search.moments.n_bags)
-    splits = int(np.clip(np.ceil(_HELD_BAGS / max((1 - _TRAIN) * n_bags, 1)), 1, _MOST_SPLITS))
-    scores = dict.fromkeys(GRID, 0.0)
-    held_bags = 0
+    totals, held_bags = dict.fromkeys(GRID, 0.0), dict.fromkeys(GRID, 0)
+    gains = dict.fromkeys(GRID, 0.0)
     models: dict[float, CountModel] = {}
-    for _ in range(splits if n_bags >= _FEWEST_BAGS else 0):
+    running = list(GRID)
+    large = search.moments.n_rows * search.moments.n_features > _LARGE
+    n_splits = _MOST_OF_LARGE if large else _MOST_SPLITS
+    for _ in range(n_splits if search.moments.n_bags >= _FEWEST_BAGS else 0):
         train, held = search.source.split(_TRAIN, rng)
         moments = train.reduce(BagMoments.from_bags).finalize()
         if not 0 < moments.proportion < 1 or (moments.count_scatter <= 0 and moments.pair_weight <= 0):
             continue
-        fits = replace(search, source=train, moments=moments, tol=_COARSE).path(GRID, rng).fits
-        for C, fit in fits.items():
-            scores[C] += held.reduce(LikelihoodTask(fit.model, moments.mean)).loglik
-        models = {C: fit.model for C, fit in fits.items()}
-        held_bags += held.reduce(_n_bags)
-    if not held_bags:
-        return Choice(1.0, None, {})
-    best = max(GRID, key=lambda C: scores[C])
-    return Choice(best, models[best], {C: score / held_bags for C, score in scores.items()})
+        fits = replace(search, source=train, moments=moments, tol=_COARSE).path(running, rng).fits
+        models |= {C: fit.model for C, fit in fits.items()}
+        null = _loglik(held, CountModel(np.zeros(moments.n_features), float(logit(moments.proportion))))
+        n_held = held.reduce(_n_bags)
+        for C in running:
+            score = _loglik(held, models[C])
+            totals[C] += score
+            gains[C] += score - null
+            held_bags[C] += n_held
+        # A trapped fit is a constant: as a choice it would be no answer.
+        running = [C for C in running if not _collapsed(models[C], moments)] or running
+        best = max(running, key=lambda C: totals[C])
+        running = [C for C in running if totals[best] - totals[C] < _HOPELESS]
+        rivals = [models[C].coef for C in running if totals[best] - totals[C] < _RIVAL]
+        if held_bags[best] >= _ENOUGH_BAGS and not _elsewhere(models[best].coef, rivals, moments.cov_bag):
+            break
+    if not any(held_bags.values()):
+        return Choice(1.0, None, {}, np.inf)
+    best = max(running, key=totals.__getitem__)
+    return Choice(best, models[best], {C: totals[C] / held_bags[C] for C in GRID}, gains[best])
+
+
+def _collapsed(model: CountModel, moments: Moments) -> bool:
+    """Whether a fit to bags of one proportion ended in the trap at coef = 0."""
+    spread = max(float(model.coef @ moments.cov_bag @ model.coef), 0.0) ** 0.5
+    return moments.count_scatter <= 0 and spread * (model.high - model.low) < _COLLAPSED
+
+
+def _elsewhere(normal: FloatArray, others: Iterable[FloatArray], cov: FloatArray) -> bool:
+    """Whether one of the others points elsewhere, or the opposite way."""
+    near = (1 - _ELSEWHERE**2) ** 0.5
+    return any(cosine(normal, other, cov) < near for other in others)
+
+
+def _loglik(bags: BagSource, model: CountModel) -> float:
+    return bags.reduce(LikelihoodTask(model, np.zeros(len(model.coef)))).loglik
 
 
 def _n_bags(bags: Bags) -> int:

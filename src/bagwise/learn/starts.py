@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import expit, logit, ndtri
 
 from bagwise.arrays import FloatArray
 from bagwise.bags import BagSource
@@ -24,7 +24,7 @@ from bagwise.learn.likelihood import CountModel, Fit, Problem, maximise
 from bagwise.stats.linalg import whitener
 from bagwise.stats.moments import Moments
 
-__all__ = ["Path", "Search", "sloped", "trap_bound"]
+__all__ = ["Path", "Search", "cosine", "sloped", "trap_bound"]
 
 _SLOPE = 3.0
 # Expected sine of the spectral direction beyond which it alone may lead astray, and beyond which it often does, with
@@ -33,9 +33,13 @@ _DOUBTFUL, _FEW = 0.55, 4
 _WEAK, _MANY = 0.6, 24
 # In large data further starts cost many fits with labels: there only where one start would be luck.
 _LARGE, _DOUBTFUL_IN_LARGE = 1 << 22, 0.8
+# Numbers beyond which many starts take longer than anybody waits.
+_MIDDLING = 1 << 20
 # How many of them are followed to the end, and after that from C to C.
 _FINALISTS, _FOLLOWED = 8, 3
 _SHORT = 8
+# Log-likelihood below the best beyond which a maximum is not followed from C to C.
+_OUT_OF_REACH = 20.0
 # Numbers in the part of the bags on which starts are compared, if the bags are not weak.
 _SAMPLE = 1 << 21
 # Numbers up to which several starts are followed to the end in any case.
@@ -104,22 +108,18 @@ class Search:
         else:  # free levels compete with coef for the blame, the more so the heavier its penalty
             least = max(safe, _MODERATE)
             first = next((C for C in Cs if least <= C), Cs[-1])
-        leaders = self._best(first, starts, weak)
+        leaders = _in_reach(self._best(first, starts, weak))
         evaluations = sum(fit.n_evaluations for fit in leaders)
         fits: dict[float, Fit] = {first: leaders[0]} if first in Cs else {}
         followed = leaders
         for C in _ladder(first, [C for C in Cs if first < C]):
-            followed = sorted(
-                (self.maximise(C, fit.model, near=True, tol=None if C == Cs[-1] else _COARSE) for fit in followed),
-                key=lambda fit: -fit.objective,
-            )
+            tol = None if C == Cs[-1] else _COARSE
+            followed = _in_reach([self.maximise(C, fit.model, near=True, tol=tol) for fit in followed])
             evaluations += sum(fit.n_evaluations for fit in followed)
             fits[C] = followed[0]
         followed = leaders
         for C in [C for C in reversed(Cs) if C < first]:
-            followed = sorted(
-                (self.maximise(C, fit.model, near=True) for fit in followed), key=lambda fit: -fit.objective
-            )
+            followed = _in_reach([self.maximise(C, fit.model, near=True) for fit in followed])
             evaluations += sum(fit.n_evaluations for fit in followed)
             fits[C] = followed[0]
         return Path({C: fits[C] for C in Cs}, len(starts), evaluations)
@@ -131,11 +131,12 @@ class Search:
         if moments.count_scatter > 0:
             try:
                 means = slope_direction(moments).normal
-                if abs(_cosine(means, normal, moments.cov_bag)) < 0.95:
+                if abs(cosine(means, normal, moments.cov_bag)) < 0.95:
                     normals.append(means)
             except NotIdentifiableError:
                 pass
-        n_random = 0 if not weak else _FEW if sine <= _WEAK else _MANY
+        many = not sine <= _WEAK and moments.n_rows * moments.n_features <= _MIDDLING
+        n_random = 0 if not weak else _MANY if many else _FEW
         if n_random:
             W = whitener(moments.cov_bag)
             known = np.linalg.lstsq(W.matrix, normal, rcond=None)[0]
@@ -145,15 +146,23 @@ class Search:
                 g /= np.linalg.norm(g)
                 # Half of them anywhere, half of them halfway to what the moments suggest.
                 normals.append(W.normal(g if i % 2 else known + g))
-        starts = []
-        for one in normals:
-            for sign in (1, -1):
-                starts.append(sloped(moments, sign * one, self.fit_intercept, self.levels))
-        return starts
+        levels = self._starting_levels()
+        return [sloped(moments, sign * one, self.fit_intercept, levels) for one in normals for sign in (1, -1)]
+
+    def _starting_levels(self) -> tuple[float, float]:
+        """The given levels; free ones, if all bags share one proportion, as flips look after counts were chosen.
+
+        Choosing bags by their reported counts multiplies the odds of a reported positive by a constant, on either side
+        of the boundary: by the odds of the bags' proportion if half of all reported labels are positive.
+        """
+        if not self.free_levels or self.moments.count_scatter > 0:
+            return self.levels
+        low, high = expit(logit(self.levels) + logit(np.clip(self.moments.proportion, 0.01, 0.99)))
+        return float(low), float(high)
 
     def _best(self, C: float, starts: list[CountModel], weak: bool) -> list[Fit]:
         """The best fits at C, best first: one if the bags are strong."""
-        compared = self if weak else self._smaller()
+        compared = self if weak or self.free_levels else self._smaller()  # levels may run away on a part
         short = sorted(
             (
                 maximise(compared.problem(C), start, tol=_COARSE, max_steps=_SHORT, first_phase_only=True)
@@ -161,10 +170,10 @@ class Search:
             ),
             key=lambda fit: -fit.objective,
         )
-        if not weak and (len(short) == 1 or not self.small):
+        if not weak and not self.free_levels and (len(short) == 1 or not self.small):
             best, whole = short[0], compared is self
-            if not whole and not self.free_levels:
-                # The part's own maximum is near that of all, whose passes are dear. (Levels may run away on a part.)
+            if not whole:
+                # The part's own maximum is near that of all, whose passes are dear.
                 best, whole = compared.maximise(C, best.model), True
             return [self.maximise(C, best.model, near=whole)]
         fits = sorted(
@@ -175,7 +184,7 @@ class Search:
             if all(fit.objective < other.objective - 2 * _COARSE for other in kept):
                 kept.append(fit)
         best = self.maximise(C, kept[0].model, near=True)
-        return [best, *kept[1 : _FOLLOWED if weak else 1]]
+        return [best, *kept[1 : _FOLLOWED if weak or self.free_levels else 1]]
 
     def _smaller(self) -> "Search":
         """The same on a part of the bags, if there are many."""
@@ -210,6 +219,12 @@ def sloped(
     return CountModel(coef, float(middle - coef @ moments.mean), *levels)
 
 
+def _in_reach(fits: list[Fit]) -> list[Fit]:
+    """The fits, best first, without those so far below the best that another C will not bring them back."""
+    fits = sorted(fits, key=lambda fit: -fit.objective)
+    return [fit for fit in fits if fit.objective > fits[0].objective - _OUT_OF_REACH]
+
+
 def trap_bound(moments: Moments, unit: FloatArray) -> float:
     """The C below which coef = 0 is a local maximum, if all bags share one proportion.
 
@@ -238,6 +253,7 @@ def _ladder(first: float, Cs: list[float]) -> list[float]:
     return rungs
 
 
-def _cosine(a: FloatArray, b: FloatArray, cov: FloatArray) -> float:
+def cosine(a: FloatArray, b: FloatArray, cov: FloatArray) -> float:
+    """Cosine of two normals in the metric of a covariance; 0 where a normal is."""
     size = float(np.sqrt((a @ cov @ a) * (b @ cov @ b)))
     return float(a @ cov @ b) / size if size > 0 else 0.0
