@@ -1,6 +1,6 @@
 """Exact maximum likelihood of the counts behind scikit-learn's door: the recommended learner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,11 +19,12 @@ from bagwise.learn.identifiability import (
     steady_finding,
     trap_finding,
 )
+from bagwise.learn.levels import CLEAN, Levels
 from bagwise.learn.likelihood import CountModel, Fit, LikelihoodSums, LikelihoodTask, WeightedBags
 from bagwise.learn.offsets import n_satisfied_along
 from bagwise.learn.penalty import chosen_penalty
 from bagwise.learn.starts import Search, trap_bound
-from bagwise.learn.steady import Steady, steadied, steady_totals
+from bagwise.learn.steady import steadied, steady_totals
 from bagwise.ltf import LTF
 from bagwise.stats.fingerprints import kept_fingerprints
 from bagwise.stats.moments import BagMoments
@@ -76,6 +77,8 @@ class BagLogisticRegression(BagEstimator):
     label_noise : False, "estimate", a rate, or a pair of rates
         Whether reported labels may be wrong: with "estimate" the shares of reported positives among clean negatives and
         clean positives are fitted (``levels_``); a rate r states them as (r, 1 - r), a pair (r0, r1) as (r0, 1 - r1).
+        Bags that all share one proportion were chosen for it, which multiplies the odds of both stated levels by one
+        constant; it is fitted then.
     standardize : "auto" or bool
         Whether the penalty is on the coefficients of features scaled to unit variance; "auto": if C is chosen.
     tol : float
@@ -177,7 +180,6 @@ class BagLogisticRegression(BagEstimator):
 
     def _fit(self, bags: BagSource) -> LTF:
         """The fit, from bags wherever they are."""
-        levels, free = self._levels()
         self._check_settings()
         outline = bags.reduce(_Outline.of)
         if outline.n_positive in (0, outline.n_rows):
@@ -185,29 +187,52 @@ class BagLogisticRegression(BagEstimator):
                 f"totals tell nothing when all rows are of one class; got {outline.n_positive} positives in "
                 f"{outline.n_rows} rows. Add bags with the other class."
             )
-        rng = generator(self.random_state)
-        moments = bags.reduce(BagMoments.from_bags).finalize()
-        direction = combined_direction(moments)
-        findings = balance_finding(outline)
-        steady: Steady | None = None
-        if direction.contradiction is not None and self.label_noise is not False:
-            steady = steady_totals(bags, None if free else levels)
-        if steady is not None:
-            findings += steady_finding(steady.share, steady.low, steady.high)
-            bags, levels, free = steadied(bags, steady), (0.0, 1.0), False
-            moments = bags.reduce(BagMoments.from_bags).finalize()
-            direction = combined_direction(moments)
-        findings += direction_findings(moments, direction, levels_are_free=free)
-        variances = np.diag(moments.cov_bag)
-        chosen = self.C == "auto"
-        by_scale = chosen if self.standardize == "auto" else self.standardize
-        unit = np.where(variances > 0, variances, 1.0) if by_scale else np.ones(len(variances))
-        search = Search(bags, moments, unit, self.fit_intercept, levels, free, self.tol, self.max_iter)
         for name in ("C_scores_", "coef_standard_errors_", "intercept_standard_error_"):
             if hasattr(self, name):
                 delattr(self, name)
+        findings = balance_finding(outline)
+        search, reported = self._search(bags, findings)
+        fit = self._best_fit(search, findings)
+        self.ambiguous_ = outline.balanced
+        ltf = LTF(fit.model.coef, fit.model.intercept)
+        met = n_satisfied_along(ltf.normal, -ltf.offset, search.source)
+        self._report(search, fit, findings, separated=met == outline.n_bags)
+        self.levels_ = np.array([fit.model.low, fit.model.high] if reported is None else reported)
+        warn_all(findings)
+        if not fit.converged:
+            warn_all([f"the search did not converge: {fit.reason}. Raise max_iter, or tol."], FitWarning)
+        return ltf
+
+    def _search(self, bags: BagSource, findings: list[str]) -> tuple[Search, tuple[float, float] | None]:
+        """The problem to be solved, and the levels of the reported labels where its counts are not the reported ones.
+
+        What bags leave open is added to the findings.
+        """
+        levels = self._levels()
+        moments = bags.reduce(BagMoments.from_bags).finalize()
+        direction = combined_direction(moments)
+        reported = None
+        if direction.contradiction is not None and levels != CLEAN:
+            steady = steady_totals(bags, None if levels.free == "both" else (levels.low, levels.high))
+            if steady is not None:
+                findings += steady_finding(steady.share, steady.low, steady.high)
+                reported = (steady.low, steady.high)
+                bags, levels = steadied(bags, steady), CLEAN
+                moments = bags.reduce(BagMoments.from_bags).finalize()
+                direction = combined_direction(moments)
+        if levels.free == "none" and levels != CLEAN and moments.count_scatter <= 0:
+            levels = replace(levels, free="shift")  # bags of one reported share were chosen for it
+        findings += direction_findings(moments, direction, noise_is_modelled=levels != CLEAN)
+        variances = np.diag(moments.cov_bag)
+        by_scale = self.C == "auto" if self.standardize == "auto" else self.standardize
+        unit = np.where(variances > 0, variances, 1.0) if by_scale else np.ones(len(variances))
+        return Search(bags, moments, unit, self.fit_intercept, levels, self.tol, self.max_iter), reported
+
+    def _best_fit(self, search: Search, findings: list[str]) -> Fit:
+        """The best maximum at the given C, or at the one that held-out bags choose."""
+        rng = generator(self.random_state)
         near = None
-        if chosen:
+        if self.C == "auto":
             choice = chosen_penalty(search, rng)
             self.C_, near = choice.C, choice.near
             findings += gain_finding(choice.gain)
@@ -215,31 +240,20 @@ class BagLogisticRegression(BagEstimator):
                 self.C_scores_ = np.array(list(choice.scores.items()))
         else:
             self.C_ = float(self.C)
-            if moments.count_scatter <= 0:
-                findings += trap_finding(self.C_, trap_bound(moments, unit))
+            if search.moments.count_scatter <= 0:
+                findings += trap_finding(self.C_, trap_bound(search.moments, search.unit))
         path = search.path([self.C_], rng) if near is None or search.weak or search.small else None
         fits = [] if path is None else [path.fits[self.C_]]
         if near is not None:
             fits.append(search.maximise(self.C_, near, near=True))
-        best = max(fits, key=lambda fit: fit.objective)
         self.n_starts_ = 1 if path is None else path.n_starts
-        self.ambiguous_ = outline.balanced
-        ltf = LTF(best.model.coef, best.model.intercept)
-        met = n_satisfied_along(ltf.normal, -ltf.offset, bags)
-        findings += self._report(search, best, separated=met == outline.n_bags)
-        if steady is not None:
-            self.levels_ = np.array([steady.low, steady.high])
-        warn_all(findings)
-        if not best.converged:
-            warn_all([f"the search did not converge: {best.reason}. Raise max_iter, or tol."], FitWarning)
-        return ltf
+        return max(fits, key=lambda fit: fit.objective)
 
-    def _report(self, search: Search, fit: Fit, *, separated: bool) -> list[str]:
-        """Stores what the fit is worth; returns what must be said of it."""
+    def _report(self, search: Search, fit: Fit, findings: list[str], *, separated: bool) -> None:
+        """Stores what the fit is worth; adds to the findings what must be said of it."""
         model, problem = fit.model, search.problem(self.C_)
         narrow = len(model.coef) <= _WIDE
         sums = problem.source.reduce(LikelihoodTask(model, problem.centre, curvature=narrow, scores=narrow))
-        self.levels_ = np.array([model.low, model.high])
         self.log_likelihood_, self.converged_, self.n_iter_ = fit.loglik, fit.converged, fit.n_evaluations
         self.prevalence_ = float((sums.expected / sums.n_rows - model.low) / (model.high - model.low))
         self.separated_ = separated
@@ -250,16 +264,14 @@ class BagLogisticRegression(BagEstimator):
         self.overdispersion_z_ = sums.excess / max(np.sqrt(sums.noise), 1e-300)
         if narrow:
             self._store_errors(search, fit, sums)
-        return dispersion_finding(self.overdispersion_, self.overdispersion_z_)
+        findings += dispersion_finding(self.overdispersion_, self.overdispersion_z_)
 
     def _store_errors(self, search: Search, fit: Fit, sums: LikelihoodSums) -> None:
         """Sandwich over bags: A^-1 B A^-1 with the penalised Hessian A and the squares B of the bags' gradients."""
         problem, d = search.problem(self.C_), len(fit.model.coef)
-        inside = (fit.model.low > 1e-4, fit.model.high < 1 - 1e-4)
-        free = problem.free & np.concatenate([np.ones(d + 1, bool), inside])
-        A = -sums.hessian
+        K = problem.jacobian(problem.levels.directions(fit.model.low, fit.model.high))
+        A, B = -K.T @ sums.hessian @ K, K.T @ sums.outer @ K
         A[np.arange(d), np.arange(d)] += problem.ridge
-        A, B = A[np.ix_(free, free)], sums.outer[np.ix_(free, free)]
         scale = 1 / np.sqrt(np.maximum(np.abs(np.diag(A)), 1e-300))
         values, vectors = np.linalg.eigh(A * np.outer(scale, scale))
         if values[0] <= 1e-13 * values[-1]:
@@ -286,17 +298,17 @@ class BagLogisticRegression(BagEstimator):
         require_choice(self, "standardize", ("auto", True, False))
         require_positive(self, "tol", "max_iter")
 
-    def _levels(self) -> tuple[tuple[float, float], bool]:
-        """The levels to start from, and whether they are free."""
+    def _levels(self) -> Levels:
+        """What ``label_noise`` says of the levels."""
         noise = self.label_noise
         if noise is False:
-            return (0.0, 1.0), False
+            return CLEAN
         if noise is True or (isinstance(noise, str) and noise == "estimate"):
-            return (0.1, 0.9), True
+            return Levels(0.1, 0.9, "both")
         try:
             low, high = (noise, 1.0 - noise) if np.ndim(noise) == 0 else (noise[0], 1.0 - noise[1])
             if 0 <= low < high <= 1 and np.size(noise) <= 2:
-                return (float(low), float(high)), False
+                return Levels(float(low), float(high))
         except (TypeError, IndexError):
             pass
         raise InvalidInputError(

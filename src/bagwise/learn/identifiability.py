@@ -47,7 +47,7 @@ def balance_finding(bags: Counted) -> list[str]:
     ]
 
 
-def direction_findings(moments: Moments, direction: Direction, *, levels_are_free: bool = False) -> list[str]:
+def direction_findings(moments: Moments, direction: Direction, *, noise_is_modelled: bool = False) -> list[str]:
     """What makes a direction doubtful: too few bags, lost dimensions, no signal, totals that contradict the pairs."""
     found = []
     if direction.rank < moments.n_features:
@@ -69,7 +69,7 @@ def direction_findings(moments: Moments, direction: Direction, *, levels_are_fre
             f"{sine}; "
             f"variance of the proportions over that of random bags: {moments.dispersion:.2f}). Collect more bags."
         )
-    if direction.contradiction is not None and not levels_are_free:
+    if direction.contradiction is not None and not noise_is_modelled:
         found.append(
             "the reported totals vary as if by noise alone: pairs of rows put the class means "
             f"{direction.contradiction[0]:.2f} standard deviations apart, the regression on the totals only "

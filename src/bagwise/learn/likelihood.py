@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from scipy.special import expit, logit
 
 from bagwise.arrays import FloatArray
 from bagwise.bags import Bags, BagSource
+from bagwise.learn.levels import CLEAN, Levels
 from bagwise.learn.released import released_sums
 from bagwise.stats.moments import Moments
 from bagwise.stats.parallel import bag_parts, in_threads, n_threads
@@ -35,9 +35,6 @@ _WIDE = 256
 # Steps before the first exact Hessian (far from the maximum it is not worth its price), and between later ones.
 _FAR, _NEAR = 8, 8
 _MEMORY = 20
-# Pseudo-rows that keep a free level inside (0, 1).
-_LEVEL_PRIOR = 0.5
-_LEVEL_EDGE = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,18 +194,21 @@ class Problem:
     moments: Moments
     ridge: FloatArray  # (d,)
     fit_intercept: bool = True
-    free_levels: bool = False
+    levels: Levels = CLEAN
 
     @property
     def centre(self) -> FloatArray:
         """The point that the intercept belongs to during the search."""
         return self.moments.mean if self.fit_intercept else np.zeros(self.moments.n_features)
 
-    @property
-    def free(self) -> FloatArray:
-        """Which of (coef, intercept, low, high) are free: a mask of shape (d + 3,)."""
+    def jacobian(self, of_levels: FloatArray) -> FloatArray:
+        """Derivatives (d + 3, …) of (coef, intercept, low, high) in what is free, given those of the levels (2, …)."""
         d = self.moments.n_features
-        return np.array([True] * d + [self.fit_intercept] + [self.free_levels] * 2)
+        known = d + int(self.fit_intercept)
+        K = np.zeros((d + 3, known + of_levels.shape[1]))
+        K[:known, :known] = np.eye(known)
+        K[d + 1 :, known:] = of_levels
+        return K
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,11 +269,7 @@ def maximise(
 
 @dataclass(slots=True)
 class _Surface:
-    """The penalised negative log-likelihood over the free parameters.
-
-    Levels are searched as alpha, beta with low = sigmoid(alpha), high = low + (1 - low) sigmoid(beta): no bounds, and
-    low < high everywhere.
-    """
+    """The penalised negative log-likelihood over what is free: coef, the intercept, coordinates of the levels."""
 
     problem: Problem
     start: CountModel
@@ -283,22 +279,19 @@ class _Surface:
     @property
     def origin(self) -> FloatArray:
         start, problem = self.start, self.problem
-        low, high = np.clip([start.low, start.high], 1e-9, 1 - 1e-9)
-        intercept = start.intercept + float(start.coef @ problem.centre) if problem.fit_intercept else 0.0
-        everything = np.concatenate([start.coef, [intercept, logit(low), logit((high - low) / (1 - low))]])
-        free: FloatArray = everything[problem.free]
-        return free
+        intercept = [start.intercept + float(start.coef @ problem.centre)] if problem.fit_intercept else []
+        return np.concatenate([start.coef, intercept, problem.levels.coordinates(start.low, start.high)])
+
+    def parts(self, at: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """coef (d,), the intercept of centred rows (1,) or nothing (0,), and coordinates of the levels."""
+        d = self.problem.moments.n_features
+        known = d + int(self.problem.fit_intercept)
+        return at[:d], at[d:known], at[known:]
 
     def model(self, at: FloatArray) -> CountModel:
-        problem, d = self.problem, self.problem.moments.n_features
-        coef = at[:d]
-        intercept = float(at[d] - coef @ problem.centre) if problem.fit_intercept else 0.0
-        low, high = self.start.low, self.start.high
-        if problem.free_levels:
-            # Off 0 and 1 to rounding: at them a row on the wrong side is impossible, and curvatures overflow.
-            low, share = np.clip(expit(at[-2:]), _LEVEL_EDGE, 1 - _LEVEL_EDGE).tolist()
-            high = low + (1 - low) * share
-        return CountModel(coef, intercept, low, high)
+        coef, intercept, z = self.parts(at)
+        shift = float(intercept[0] - coef @ self.problem.centre) if len(intercept) else 0.0
+        return CountModel(coef, shift, *self.problem.levels.at(z))
 
     def sums(self, at: FloatArray, curvature: bool = False) -> LikelihoodSums:
         if self.latest is not None and not curvature and np.array_equal(self.latest[0], at):
@@ -310,32 +303,27 @@ class _Surface:
 
     def value(self, at: FloatArray) -> tuple[float, FloatArray]:
         """The objective to be minimised, and its gradient."""
-        d, ridge = self.problem.moments.n_features, self.problem.ridge
+        coef, intercept, z = self.parts(at)
+        d, ridge, levels = len(coef), self.problem.ridge, self.problem.levels
         sums = self.sums(at)
-        value = -sums.loglik + 0.5 * float(ridge @ at[:d] ** 2)
-        gradient = -sums.gradient
-        gradient[:d] += ridge * at[:d]
-        if self.problem.free_levels:
-            J, _ = _level_slopes(at)
-            gradient[d + 1 :] = J.T @ gradient[d + 1 :]
-            value += _LEVEL_PRIOR * float(np.logaddexp(0, at[-2:]).sum() + np.logaddexp(0, -at[-2:]).sum())
-            gradient[d + 1 :] += _LEVEL_PRIOR * (2 * expit(at[-2:]) - 1)
-        return value, gradient[self.problem.free]
+        J, _ = levels.slopes(z)
+        prior, pull, _ = levels.prior(z)
+        of_coef = ridge * coef - sums.gradient[:d]
+        of_intercept = -sums.gradient[d : d + len(intercept)]
+        gradient = np.concatenate([of_coef, of_intercept, pull - J.T @ sums.gradient[d + 1 :]])
+        return 0.5 * float(ridge @ coef**2) + prior - sums.loglik, gradient
 
     def hessian(self, at: FloatArray) -> FloatArray:
-        d = self.problem.moments.n_features
+        coef, intercept, z = self.parts(at)
+        d, levels = len(coef), self.problem.levels
         sums = self.sums(at, curvature=True)
-        H = -sums.hessian
+        J, second = levels.slopes(z)
+        K = self.problem.jacobian(J)
+        H: FloatArray = -K.T @ sums.hessian @ K
         H[np.arange(d), np.arange(d)] += self.problem.ridge
-        if self.problem.free_levels:
-            J, second = _level_slopes(at)
-            H[d + 1 :] = J.T @ H[d + 1 :]
-            H[:, d + 1 :] = H[:, d + 1 :] @ J
-            H[d + 1 :, d + 1 :] -= np.tensordot(sums.gradient[d + 1 :], second, 1)
-            s = expit(at[-2:])
-            H[d + 1 :, d + 1 :] += np.diag(2 * _LEVEL_PRIOR * s * (1 - s))
-        free: FloatArray = H[np.ix_(self.problem.free, self.problem.free)]
-        return free
+        known = d + len(intercept)
+        H[known:, known:] += np.diag(levels.prior(z)[2]) - np.tensordot(sums.gradient[d + 1 :], second, 1)
+        return H
 
     def coordinates(self, at: FloatArray, before: FloatArray) -> FloatArray:
         """T such that the Hessian at a point is 1 in all directions of z, at = … + T z; negative curvature turned up.
@@ -349,28 +337,10 @@ class _Surface:
         return T
 
     def fit(self, at: FloatArray, converged: bool, reason: str) -> Fit:
-        model = self.model(at)
+        coef, _, z = self.parts(at)
         value, _ = self.value(at)
-        penalty = 0.5 * float(self.problem.ridge @ model.coef**2)
-        prior = 0.0
-        if self.problem.free_levels:
-            prior = _LEVEL_PRIOR * float(np.logaddexp(0, at[-2:]).sum() + np.logaddexp(0, -at[-2:]).sum())
-        return Fit(model, -value, penalty + prior - value, self.n_evaluations, converged, reason)
-
-
-def _level_slopes(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Jacobian (2, 2) of (low, high) in (alpha, beta), and their second derivatives (2, 2, 2)."""
-    low, share = (float(s) for s in expit(at[-2:]))
-    dlow, dshare = low * (1 - low), share * (1 - share)
-    J = np.array([[dlow, 0.0], [dlow * (1 - share), (1 - low) * dshare]])
-    bent = dlow * (1 - 2 * low)
-    second = np.array(
-        [
-            [[bent, 0.0], [0.0, 0.0]],
-            [[bent * (1 - share), -dlow * dshare], [-dlow * dshare, (1 - low) * dshare * (1 - 2 * share)]],
-        ]
-    )
-    return J, second
+        penalty = 0.5 * float(self.problem.ridge @ coef**2) + self.problem.levels.prior(z)[0]
+        return Fit(self.model(at), -value, penalty - value, self.n_evaluations, converged, reason)
 
 
 def _first_coordinates(problem: Problem) -> FloatArray:
@@ -381,12 +351,11 @@ def _first_coordinates(problem: Problem) -> FloatArray:
     A = information * cov + np.diag(problem.ridge)
     scale = 1 / np.sqrt(np.diag(A))
     values, vectors = np.linalg.eigh(A * np.outer(scale, scale))
-    T = np.zeros((d + 3, d + 3))
+    by_rows = 1 / np.sqrt(information)
+    others = [by_rows] * problem.fit_intercept + [5 * by_rows] * problem.levels.n_free
+    T = np.diag(np.concatenate([np.zeros(d), others]))
     T[:d, :d] = scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-14 * values[-1]))
-    T[d, d] = 1 / np.sqrt(information)
-    T[d + 1, d + 1] = T[d + 2, d + 2] = 5 / np.sqrt(information)
-    free: FloatArray = T[np.ix_(problem.free, problem.free)]
-    return free
+    return T
 
 
 # ---------------------------------------------------------------------- the descent

@@ -15,7 +15,7 @@ from bagwise.arrays import FloatArray
 from bagwise.bags import Bags, BagSource
 from bagwise.learn.likelihood import CountModel, LikelihoodTask
 from bagwise.learn.starts import Search, cosine
-from bagwise.stats.moments import BagMoments, Moments
+from bagwise.stats.moments import BagMoments
 
 __all__ = ["GRID", "Choice", "chosen_penalty"]
 
@@ -30,8 +30,8 @@ _ENOUGH_BAGS, _RIVAL, _ELSEWHERE = 40, 4.0, 0.1
 _MOST_SPLITS, _LARGE, _MOST_OF_LARGE = 8, 1 << 20, 3
 # A C that far below the best is not tried again.
 _HOPELESS = 15.0
-# Spread of the log-odds below which coefficients are those of a trap, see `bagwise.learn.starts.trap_bound`.
-_COLLAPSED = 0.1
+# Gain over a constant below which a fit is (nearly) trapped at coef = 0, see `bagwise.learn.starts.trap_bound`.
+_TRAPPED = 2.0
 # log-likelihood that the fits of a split may miss.
 _COARSE = 0.05
 
@@ -63,7 +63,8 @@ def chosen_penalty(search: Search, rng: np.random.Generator) -> Choice:
         moments = train.reduce(BagMoments.from_bags).finalize()
         if not 0 < moments.proportion < 1 or (moments.count_scatter <= 0 and moments.pair_weight <= 0):
             continue
-        fits = replace(search, source=train, moments=moments, tol=_COARSE).path(running, rng).fits
+        split = replace(search, source=train, moments=moments, tol=_COARSE)
+        fits = split.path(running, rng).fits
         models |= {C: fit.model for C, fit in fits.items()}
         null = _loglik(held, CountModel(np.zeros(moments.n_features), float(logit(moments.proportion))))
         n_held = held.reduce(_n_bags)
@@ -72,8 +73,8 @@ def chosen_penalty(search: Search, rng: np.random.Generator) -> Choice:
             totals[C] += score
             gains[C] += score - null
             held_bags[C] += n_held
-        # A trapped fit is a constant: as a choice it would be no answer.
-        running = [C for C in running if not _collapsed(models[C], moments)] or running
+        # A trapped fit is a constant: likely enough where bags say little, but no answer.
+        running = [C for C in running if split.gain(fits[C]) > _TRAPPED] or running
         best = max(running, key=lambda C: totals[C])
         running = [C for C in running if totals[best] - totals[C] < _HOPELESS]
         rivals = [models[C].coef for C in running if totals[best] - totals[C] < _RIVAL]
@@ -83,12 +84,6 @@ def chosen_penalty(search: Search, rng: np.random.Generator) -> Choice:
         return Choice(1.0, None, {}, np.inf)
     best = max(running, key=totals.__getitem__)
     return Choice(best, models[best], {C: totals[C] / held_bags[C] for C in GRID}, gains[best])
-
-
-def _collapsed(model: CountModel, moments: Moments) -> bool:
-    """Whether a fit to bags of one proportion ended in the trap at coef = 0."""
-    spread = max(float(model.coef @ moments.cov_bag @ model.coef), 0.0) ** 0.5
-    return moments.count_scatter <= 0 and spread * (model.high - model.low) < _COLLAPSED
 
 
 def _elsewhere(normal: FloatArray, others: Iterable[FloatArray], cov: FloatArray) -> bool:

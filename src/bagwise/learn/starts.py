@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import logit, ndtri
 
 from bagwise.arrays import FloatArray
 from bagwise.bags import BagSource
 from bagwise.errors import NotIdentifiableError
 from bagwise.learn.directions import combined_direction, slope_direction
-from bagwise.learn.likelihood import CountModel, Fit, Problem, maximise
+from bagwise.learn.levels import CLEAN, Levels
+from bagwise.learn.likelihood import CountModel, Fit, LikelihoodTask, Problem, maximise
 from bagwise.stats.linalg import whitener
 from bagwise.stats.moments import Moments
 
@@ -33,6 +34,8 @@ _DOUBTFUL, _FEW = 0.55, 4
 _WEAK, _MANY = 0.6, 24
 # In large data further starts cost many fits with labels: there only where one start would be luck.
 _LARGE, _DOUBTFUL_IN_LARGE = 1 << 22, 0.8
+# Log-likelihood over that of a constant, beside 1 for each feature, below which a maximum may be one of noise.
+_LITTLE = 10.0
 # Numbers beyond which many starts take longer than anybody waits.
 _MIDDLING = 1 << 20
 # How many of them are followed to the end, and after that from C to C.
@@ -70,14 +73,13 @@ class Search:
     moments: Moments
     unit: FloatArray
     fit_intercept: bool = True
-    levels: tuple[float, float] = (0.0, 1.0)
-    free_levels: bool = False
+    levels: Levels = CLEAN
     tol: float = 1e-4
     max_steps: int = 200
 
     def problem(self, C: float) -> Problem:
         """The problem at one C."""
-        return Problem(self.source, self.moments, self.unit / C, self.fit_intercept, self.free_levels)
+        return Problem(self.source, self.moments, self.unit / C, self.fit_intercept, self.levels)
 
     def maximise(self, C: float, start: CountModel, *, near: bool = False, tol: float | None = None) -> Fit:
         """The maximum at C that the start leads to."""
@@ -86,10 +88,14 @@ class Search:
     @property
     def weak(self) -> bool:
         """Whether one start may lead astray, there being too little in the bags; labels in hand are a concave case."""
-        concave = self.moments.n_pairs <= 0 and not self.free_levels
         large = self.moments.n_rows * self.moments.n_features > _LARGE
         doubtful = _DOUBTFUL_IN_LARGE if large else _DOUBTFUL
-        return not concave and not combined_direction(self.moments).sine <= doubtful
+        return not self.concave and not combined_direction(self.moments).sine <= doubtful
+
+    @property
+    def concave(self) -> bool:
+        """Whether there is one maximum only: labels in hand."""
+        return self.moments.n_pairs <= 0 and not self.levels.n_free
 
     @property
     def small(self) -> bool:
@@ -103,12 +109,15 @@ class Search:
         weak = self.weak
         starts = self._starts(direction.normal, direction.sine, rng, weak)
         safe = _ABOVE_TRAP * trap_bound(self.moments, self.unit)
-        if weak and not self.free_levels:
+        if weak and not self.levels.n_free:
             first = min(safe or 1.0, Cs[-1])
         else:  # free levels compete with coef for the blame, the more so the heavier its penalty
             least = max(safe, _MODERATE)
             first = next((C for C in Cs if least <= C), Cs[-1])
         leaders = _in_reach(self._best(first, starts, weak))
+        if not weak and not self.concave and self.gain(leaders[0]) < _LITTLE + self.moments.n_features:
+            starts = self._starts(direction.normal, np.nan, rng, True)
+            leaders = _in_reach(self._best(first, starts, True))
         evaluations = sum(fit.n_evaluations for fit in leaders)
         fits: dict[float, Fit] = {first: leaders[0]} if first in Cs else {}
         followed = leaders
@@ -123,6 +132,11 @@ class Search:
             evaluations += sum(fit.n_evaluations for fit in followed)
             fits[C] = followed[0]
         return Path({C: fits[C] for C in Cs}, len(starts), evaluations)
+
+    def gain(self, fit: Fit) -> float:
+        """The objective over that of the model that gives all rows one probability."""
+        constant = CountModel(np.zeros(self.moments.n_features), float(logit(self.moments.proportion)))
+        return fit.objective - self.source.reduce(LikelihoodTask(constant, self.moments.mean)).loglik
 
     def _starts(self, normal: FloatArray, sine: float, rng: np.random.Generator, weak: bool) -> list[CountModel]:
         """Both signs of the spectral direction, of the class means where these disagree, and random directions."""
@@ -155,14 +169,13 @@ class Search:
         Choosing bags by their reported counts multiplies the odds of a reported positive by a constant, on either side
         of the boundary: by the odds of the bags' proportion if half of all reported labels are positive.
         """
-        if not self.free_levels or self.moments.count_scatter > 0:
-            return self.levels
-        low, high = expit(logit(self.levels) + logit(np.clip(self.moments.proportion, 0.01, 0.99)))
-        return float(low), float(high)
+        if not self.levels.n_free or self.moments.count_scatter > 0:
+            return self.levels.low, self.levels.high
+        return self.levels.shifted(float(logit(np.clip(self.moments.proportion, 0.01, 0.99))))
 
     def _best(self, C: float, starts: list[CountModel], weak: bool) -> list[Fit]:
         """The best fits at C, best first: one if the bags are strong."""
-        compared = self if weak or self.free_levels else self._smaller()  # levels may run away on a part
+        compared = self if weak or self.levels.n_free else self._smaller()  # levels may run away on a part
         short = sorted(
             (
                 maximise(compared.problem(C), start, tol=_COARSE, max_steps=_SHORT, first_phase_only=True)
@@ -170,7 +183,7 @@ class Search:
             ),
             key=lambda fit: -fit.objective,
         )
-        if not weak and not self.free_levels and (len(short) == 1 or not self.small):
+        if not weak and not self.levels.n_free and (len(short) == 1 or not self.small):
             best, whole = short[0], compared is self
             if not whole:
                 # The part's own maximum is near that of all, whose passes are dear.
@@ -184,7 +197,7 @@ class Search:
             if all(fit.objective < other.objective - 2 * _COARSE for other in kept):
                 kept.append(fit)
         best = self.maximise(C, kept[0].model, near=True)
-        return [best, *kept[1 : _FOLLOWED if weak or self.free_levels else 1]]
+        return [best, *kept[1 : _FOLLOWED if weak or self.levels.n_free else 1]]
 
     def _smaller(self) -> "Search":
         """The same on a part of the bags, if there are many."""
