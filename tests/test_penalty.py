@@ -1,20 +1,22 @@
 """The choice of C by held-out totals: how long it looks, and what it says."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
 import bagwise as bw
 from bagwise.data.problems import random_oracle
 from bagwise.errors import BagwiseWarning, IdentifiabilityWarning
+from bagwise.learn.levels import CLEAN, Levels
 from bagwise.learn.penalty import GRID, chosen_penalty
 from bagwise.learn.starts import Search
 
 
 def search_of(bags, free=False, fit_intercept=True):
     moments = bw.BagMoments.from_bags(bags).finalize()
-    levels = (0.1, 0.9) if free else (0.0, 1.0)
-    return Search(bags, moments, np.diag(moments.cov_bag), fit_intercept, levels, free)
+    levels = Levels(0.1, 0.9, "both") if free else CLEAN
+    return Search(bags, moments, np.diag(moments.cov_bag), fit_intercept, levels)
 
 
 class Counting:
@@ -33,8 +35,6 @@ class Counting:
 
 def splits(bags, **more):
     counting = Counting(bags)
-    from dataclasses import replace
-
     choice = chosen_penalty(replace(search_of(bags, **more), source=counting), np.random.default_rng(0))
     return counting.splits, choice
 
