@@ -40,14 +40,17 @@ def splits(bags, **more):
 
 
 def test_one_split_where_the_choice_is_clear_and_more_where_it_is_open():
-    rng = np.random.default_rng(0)
-    clean = random_oracle(5, size=10, count=8, rng=rng).sample(400, rng)
-    noisy = random_oracle(10, size=10, count=8, rng=rng, flip=0.25).sample(600, rng)
-    n_clean, choice = splits(clean)
-    assert n_clean == 1 and choice.C >= 100 and choice.gain > 20
-    n_noisy, _ = splits(noisy, free=True)
-    assert n_noisy > 1
-    assert set(choice.scores) == set(GRID)
+    open_ones = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        clean = random_oracle(5, size=10, count=8, rng=rng).sample(400, rng)
+        noisy = random_oracle(10, size=10, count=8, rng=rng, flip=0.25).sample(600, rng)
+        n_splits, choice = splits(clean)
+        assert n_splits == 1 and choice.C >= 100 and choice.gain > 20
+        n_splits, choice = splits(noisy, free=True)
+        open_ones.append(n_splits)
+        assert set(choice.scores) == set(GRID)
+    assert max(open_ones) > 1
 
 
 def test_a_trapped_fit_is_not_chosen():
